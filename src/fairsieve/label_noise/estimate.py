@@ -103,6 +103,10 @@ class CleanRatioEstimate:
         The inverse of each sample's chance to be checked; None where that was at random.
     unseen : array of shape (n, classes), optional
         Probabilities of the true classes by models that did not see the check of the sample.
+    highest_rates : array of shape (classes, groups), optional
+        The highest flip rates, at 95 % confidence, of labels wrong at random; None where that was not asked.
+    rate_error : float
+        Standard error of the flip rates, as a share of them.
 
     Examples
     --------
@@ -128,6 +132,8 @@ class CleanRatioEstimate:
     verified_codes: NDArray[np.int64] | None = None
     verified_weight: NDArray[np.float64] | None = None
     unseen: NDArray[np.float64] | None = None
+    highest_rates: NDArray[np.float64] | None = None
+    rate_error: float = 0.0
 
     def _repr_html_(self) -> str:
         known = "" if self.credible else "which labels are wrong cannot be known: "
@@ -177,6 +183,20 @@ class CleanRatioEstimate:
         if self.aimed:
             return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
         return "leaves no sample out and only moves the shares of the groups"
+
+    def take(self, rows: NDArray[np.int64]) -> CleanRatioEstimate:
+        """Return what is known of some of the samples; what holds for all of them stays."""
+        cells = self.cells
+        some: dict[str, Any] = {"cells": Cells(cells.host_codes[rows], cells.classes, cells.groups)}
+        for name in ("true_class", "verified_codes", "verified_weight", "unseen"):
+            values = getattr(self, name)
+            some[name] = None if values is None else values[rows]
+        return replace(self, **some)
+
+    def draw_rates(self, seed: int, times: int) -> NDArray[np.float64]:
+        """Draw flip rates of labels wrong at random by what is known of them, (times, classes, groups)."""
+        factors = np.exp(self.rate_error * np.random.default_rng(seed).standard_normal(times))
+        return np.asarray(self.flip_rates * factors[:, None, None])
 
     def draw_labels(self, seed: int) -> NDArray[np.int64]:
         """Draw a class for each sample by its chances; checked ones get theirs."""
@@ -269,7 +289,10 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
     tables: Any = found.verified
     rates = tables and VerifiedRates(*(table[:, pool] for table in tables))
     noise, flip_rates = found.noise[:, pool], found.flip_rates[:, pool]
-    return replace(found, cells=cells, noise=noise, flip_rates=flip_rates, verified=rates)
+    highest = None if found.highest_rates is None else found.highest_rates[:, pool]
+    return replace(
+        found, cells=cells, noise=noise, flip_rates=flip_rates, verified=rates, highest_rates=highest
+    )
 
 
 class _Estimation:
@@ -296,6 +319,7 @@ class _Estimation:
             else:
                 most = max(random.most, random.share, NONE_OF_MANY / self.survey.size)
                 found = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
+            found = replace(found, highest_rates=np.ones(self.cells.shape) if disagree else random.highest)
         if verified is None:
             return found
         rows = np.flatnonzero(verified.codes >= 0)  # too few to learn from, but known
@@ -339,7 +363,10 @@ class _Estimation:
         low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
         ratio = float(np.clip(1 - random.share - random.error, low, high))
         true_class = model.true_class(self.observe(design))
-        return self.build(ratio, (low, high), verdict, true_class, model.flip_rates.T.copy())
+        error = random.error / random.share
+        return self.build(
+            ratio, (low, high), verdict, true_class, model.flip_rates.T.copy(), rate_error=error
+        )
 
     def aimed(self, model: FlipModel) -> CleanRatioEstimate:
         """Follow aimed flips: the labels that are surely wrong, where that is credible."""

@@ -68,8 +68,10 @@ class RandomFlips:
 
     Attributes
     ----------
+    highest : array of shape (classes, groups)
+        The highest chance of a label of that true class and group to be wrong, at 95 % confidence, whatever the truth.
     most : float
-        The highest share of labels wrong at random that the labels are compatible with, whatever the truth.
+        The highest share of labels wrong at random that follows.
     model : FlipModel, optional
         The flips that the labels bear out, by the logits of ``used``; None where no flips were found.
     used : list of Predictor
@@ -79,6 +81,7 @@ class RandomFlips:
         Whether the truth itself may be what nobody can be sure of.
     """
 
+    highest: Floats
     most: float
     model: FlipModel | None = None
     used: tuple[Predictor, ...] = ()
@@ -152,16 +155,17 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
         used += (tried.boosted,)
     observed = survey.observe(stack([each.scores for each in used], survey.groups, survey.group_count))
     plain = fit_plain(observed)
-    most = _highest_share(survey, probabilities(observed.design @ plain.weights))
+    highest = _highest_rates(survey, probabilities(observed.design @ plain.weights))
+    most = _share_wrong(survey, highest)
     if not survey.numeric_columns:
-        return RandomFlips(most)  # any table of probabilities by yes-or-no columns may be the truth
+        return RandomFlips(highest, most)  # any table of probabilities by yes-or-no columns may be the truth
     model = _bear_out(survey, observed, plain)
     share, error = model.noise(observed)
     gain = model.log_likelihood - plain.log_likelihood
     error = max(error, share / max(2 * gain, 1e-9) ** 0.5)  # near a rate of 0 the gain says how sure it is
     if share <= MARGIN * error:
-        return RandomFlips(most)
-    return RandomFlips(most, model, used, share, error, _is_unsure(survey, observed, plain, model))
+        return RandomFlips(highest, most)
+    return RandomFlips(highest, most, model, used, share, error, _is_unsure(survey, observed, plain, model))
 
 
 def _by_group(survey: Survey) -> Codes:
@@ -217,8 +221,8 @@ def explain_by_aim(survey: Survey, tried: Tried) -> tuple[FlipModel | None, bool
     return (model, False) if explained and knowable else (None, True)
 
 
-def _highest_share(survey: Survey, chances: Floats) -> float:
-    """Find the highest share of labels wrong at random, at any rates by class and group, at 95 % confidence.
+def _highest_rates(survey: Survey, chances: Floats) -> Floats:
+    """Find the highest rate of labels wrong at random of each class and group, at 95 % confidence.
 
     Where a class is surest, no fewer labels say another class than are flipped. So the surest samples of each class
     and group bound its rate from above, with no model of the truth.
@@ -237,9 +241,14 @@ def _highest_share(survey: Survey, chances: Floats) -> float:
         errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)
         lowest = (shares + errors).argmin()
         rates[label, group] = min(shares[lowest] + BOUND * errors[lowest], 1.0)
+    return rates
+
+
+def _share_wrong(survey: Survey, rates: Floats) -> float:
+    """Compute the share of labels wrong at rates by true class and group."""
     table = transitions(rates)
     kept = np.diagonal(table, axis1=1, axis2=2).T
-    seen = np.zeros(shape)
+    seen = np.zeros(rates.shape)
     np.add.at(seen, (survey.labels, survey.groups), survey.weights)
     true = true_sums(seen, table)
     true *= seen.sum(axis=0) / np.maximum(true.sum(axis=0), 1e-12)

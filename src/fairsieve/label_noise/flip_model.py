@@ -213,18 +213,18 @@ def log_losses(logits: Floats, labels: Codes) -> Floats:
 
 
 def transitions(flip_rates: Floats) -> Floats:
-    """Build T, (groups, true classes, labels), from the flip rates, (classes, groups); to any other class alike.
+    """Build T, (…, groups, true classes, labels), from the flip rates, (…, classes, groups); to any other class alike.
 
     Rates are bounded so that the table can be inverted.
 
     >>> transitions(np.array([[0.1], [0.2]])).round(2).tolist()
     [[[0.9, 0.1], [0.2, 0.8]]]
     """
-    classes = flip_rates.shape[0]
+    classes = flip_rates.shape[-2]
     others = max(classes - 1, 1)
-    rates = np.clip(flip_rates, 0.0, 0.9 * others / (others + 1)).T
-    table = np.repeat((rates / others)[:, :, None], classes, axis=2)
-    table[:, np.arange(classes), np.arange(classes)] = 1.0 - rates
+    rates = np.clip(flip_rates, 0.0, 0.9 * others / (others + 1)).swapaxes(-1, -2)
+    table = np.repeat((rates / others)[..., None], classes, axis=-1)
+    table[..., np.arange(classes), np.arange(classes)] = 1.0 - rates
     return np.asarray(table)
 
 

@@ -18,6 +18,7 @@ rows that they were not learnt from, and that difference is added, group by grou
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,7 @@ from fairsieve.selection.cells import Cells
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
+Checks = tuple[Floats, Floats]  # weights of the checked rows, and of imagined checks (groups, classes)
 
 PRIOR_ODDS = np.log(9.0)  # of a label to be right
 HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 1.0, 2.0, 0.3, 0.5  # ridges of β, ρ, κ and α
@@ -89,7 +91,9 @@ def learn_true_class(
     true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
     groups, labels = cells.group_codes, cells.label_codes
     sums = CheckedSums(unseen, codes, groups, labels, cells.shape, sample_weight, verified.weight)
-    drawn = sums.draw(rng, DRAWS, rows=False)
+    again = [np.tile(sums.uncorrected(), (DRAWS // 2, 1, 1, 1))] * 2
+    checks = [sums.draw_checks(rng, DRAWS // 2, imagined=imagined, rows=False) for imagined in (True, False)]
+    drawn = np.concatenate([sums.correct(*each) for each in zip(again, checks, strict=True)])
     there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
     wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
     low, high = bound_draws(wrong)
@@ -283,11 +287,13 @@ class CheckedSums:
         """Compute the sums of the chances alone."""
         return self._by_place(self.place, self.weights[:, None] * self.chances)
 
-    def draw(self, rng: np.random.Generator, times: int, *, rows: bool = True) -> Floats:
-        """Draw rows and checks again, by the weights of a Bayesian bootstrap; (times, classes, groups, classes).
+    def draw_checks(
+        self, rng: np.random.Generator, times: int, *, imagined: bool, rows: bool = True
+    ) -> list[Checks]:
+        """Draw the checks again, by the weights of a Bayesian bootstrap, with some that are imagined or without.
 
-        In the first half of the draws each group is given imagined checks. Where rows are not drawn again, the sums
-        are those of these rows, and a group without an unchecked row is certain.
+        Where ``rows`` are not drawn again, the sums are those of these rows, and a group without an unchecked row is
+        certain.
         """
         classes, groups = self.shape
         typical = self.checks.mean() if len(self.checks) else 1.0
@@ -296,17 +302,22 @@ class CheckedSums:
         open_ = np.ones(groups) if rows else 1 - counts / all_
         spread = ((1 + WIDENED / np.maximum(counts, 1)) * open_)[self.groups[self.rows]]
         shapes = 1 / np.maximum(spread, 1e-9)
-        found, sums = np.empty((times, classes, groups, classes)), self.uncorrected()
-        for number in range(times):
-            if rows:
-                whole = self.weights * rng.exponential(size=len(self.weights))
-                sums = self._by_place(self.place, whole[:, None] * self.chances)
-            some = self.checks * rng.gamma(shapes) / shapes
-            imagined = np.zeros((groups, classes))
-            if number < times / 2:
-                imagined = rng.gamma(IMAGINED / classes, size=(groups, classes)) * typical * open_[:, None]
-            found[number] = self._corrected(sums, some, imagined)
+        found = []
+        for _ in range(times):
+            none = np.zeros((groups, classes))
+            few = (
+                rng.gamma(IMAGINED / classes, size=none.shape) * typical * open_[:, None]
+                if imagined
+                else none
+            )
+            found.append((self.checks * rng.gamma(shapes) / shapes, few))
         return found
+
+    def correct(self, sums: Floats, checks: Sequence[Checks]) -> Floats:
+        """Correct drawn sums of chances, (times, classes, groups, classes), by drawn checks."""
+        return np.stack(
+            [self._corrected(*each) for each in zip(sums, *zip(*checks, strict=True), strict=True)]
+        )
 
     def _corrected(self, sums: Floats, checks: Floats, imagined: Floats) -> Floats:
         """Correct sums of chances under weights of the checks, and of imagined checks (groups, classes)."""

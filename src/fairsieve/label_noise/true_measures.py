@@ -14,16 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.true_classes import DRAWS, CheckedSums, bound_draws
-from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
+from fairsieve.label_noise.judgement import judge
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_seed, shown
 
 Floats = NDArray[np.float64]
-
-SURE_LEVELS = (1.0, 99.0)  # of each gap, where one of several must be above
 
 
 @dataclass(frozen=True)
@@ -131,30 +128,27 @@ def measure_true_labels(
         raise InvalidInputError(
             "rows must not name a row twice with different predictions; leave one of them out"
         )
-    predicted, weights = predicted[first], weights[first]
-    cells, codes = estimate.cells, estimate.verified_codes[chosen]
-    inverse = None if estimate.verified_weight is None else estimate.verified_weight[chosen]
-    groups = cells.group_codes[chosen]
-    sums = CheckedSums(estimate.unseen[chosen], codes, groups, predicted, cells.shape, weights, inverse)
-    if not len(sums.rows):
+    part = estimate.take(chosen)
+    checked = int((weights[first][part.checked] > 0).sum())
+    if not checked:
         raise InvalidInputError(
             "measure_true_labels needs rows that somebody checked, with a weight above 0; y_pred is for none of them: "
             "check some of these rows, or pass others by rows="
         )
-    positive = cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
-    rng = np.random.default_rng(seed)
-    table, drawn = sums.table(), sums.draw(rng, DRAWS)
-
-    def gaps(tables: Floats) -> Floats:
-        return gaps_from_table(grouped_part(tables, cells.groups), fairness, positive=positive)
-
-    right, count = accuracy_from_table, len(sums.rows)
-    value, (low, high) = float(right(table)), map(float, bound_draws(right(drawn)))
-    if (predicted[sums.rows] == codes[sums.rows]).all():
-        high = 1.0  # no check speaks against a model without mistakes
-    accuracy = TrueMeasure(value, min(low, value), max(high, value), count)
-    value, (low, high) = _shrink(gaps(sums.uncorrected()), gaps(table), gaps(drawn)), _bound(gaps(drawn))
-    return TrueMeasures(accuracy, TrueMeasure(value, min(low, value), max(high, value), count), table)
+    positive = part.cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
+    [found] = judge(
+        part.cells,
+        [predicted[first]],
+        fairness_name(fairness),
+        positive=positive,
+        estimate=part,
+        sample_weight=weights[first],
+        seed=seed,
+    ).models
+    accuracy, disparity = (
+        TrueMeasure(value, *interval, checked) for value, interval in (found.accuracy, found.disparity)
+    )
+    return TrueMeasures(accuracy, disparity, found.table)
 
 
 def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
@@ -169,24 +163,3 @@ def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
             f"values, and not empty; got {shown(rows)}"
         )
     return chosen.astype(np.int64)
-
-
-def _bound(drawn: Floats) -> tuple[float, float]:
-    """Bound the largest gap by the intervals of all gaps, which are signed: that of a draw is too large by chance."""
-    flat = drawn.reshape(len(drawn), -1)
-    low, high = bound_draws(flat)
-    surely, likely = bound_draws(flat, SURE_LEVELS)
-    least = float(np.maximum(np.maximum(surely, -likely), 0.0).max())
-    return least, float(np.maximum(np.abs(low), np.abs(high)).max())
-
-
-def _shrink(alone: Floats, corrected: Floats, drawn: Floats) -> float:
-    """Compute the disparity with the gaps corrected by the checks as far as that is more than chance.
-
-    The largest of several gaps grows with the chance in them, so each is pulled to what the chances alone say (the
-    rule of James and Stein).
-    """
-    moved = corrected - alone
-    noise = drawn.var(axis=0).sum()
-    kept = max(0.0, 1 - float(noise / max(float((moved**2).sum()), 1e-300)))
-    return float(np.abs(alone + kept * moved).max())

@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
-from fairsieve.intervals import NORMAL, average_of_shares, newcombe, paired_change, simultaneous, wilson
+from fairsieve.intervals import (
+    NORMAL,
+    Bounds,
+    average_of_shares,
+    newcombe,
+    paired_change,
+    simultaneous,
+    wilson,
+)
+from fairsieve.intervals import Score as Score
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.roles import Labels
@@ -39,17 +48,9 @@ NOTIONS: dict[str, tuple[str, ...]] = {
 EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
-Bounds = tuple[float, float]
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-class Score(NamedTuple):
-    """A number of a model, and its 95 % interval."""
-
-    value: float
-    interval: Bounds
 
 
 class Share(NamedTuple):

@@ -1,0 +1,351 @@
+"""Judge models for right labels: accuracy, rates and disparity as they would be if no label were wrong.
+
+What is known of the labels decides what the judgement stands on, its *basis*:
+
+- *verified labels*: the chances of the true classes, corrected by the rows that somebody checked (a difference
+  estimator, see :mod:`~fairsieve.label_noise.true_classes`);
+- *estimate*: the inverse of the table of flips, whose rates are drawn again together with the rows;
+- *bounds*: labels may be wrong at random, at rates that are not known but have an upper end. Every way to be wrong is a
+  world of its own: no label, all alike, one class, one group or one cell. An interval holds those of all worlds;
+- *given labels*: as they are, where no wrong label is indicated.
+
+A disparity is the largest of several differences. Its interval, and that of its change, come from tests of each
+difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can contain 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.intervals import Bounds, Score, bound_change_of_largest, bound_largest, bound_value
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.true_counts import (
+    DRAWS,
+    Judged,
+    World,
+    count_as_given,
+    count_by_aim,
+    count_by_checks,
+    undo_flips,
+)
+from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
+from fairsieve.selection.cells import Cells
+
+Floats = NDArray[np.float64]
+Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
+Verdict = Literal["holds", "fails", "cannot tell"]
+
+FEW = 10  # people to measure on; rates of fewer are chance
+HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
+
+
+class Claim(NamedTuple):
+    """Whether something can be said for right labels, and what would tell where it cannot.
+
+    Attributes
+    ----------
+    verdict : {"holds", "fails", "cannot tell"}
+    rows : int, optional
+        Rows in all with which it could be told; None where it is told, or where rows alone will not tell.
+    checks : int, optional
+        Checked labels in all with which it could be told; None where it is told.
+    """
+
+    verdict: Verdict
+    rows: int | None = None
+    checks: int | None = None
+
+
+class GroupRate(NamedTuple):
+    """A rate of one model by group, for right labels.
+
+    Attributes
+    ----------
+    name : {"accuracy", "selection_rate", "true_positive_rate", "false_positive_rate"}
+    label : int
+        Code of the class that it is about; −1 for accuracy.
+    groups : list of Score or None
+        None where a group has nobody to compute it from.
+    people : list of float
+        How many it is computed from, of each group.
+    """
+
+    name: str
+    label: int
+    groups: list[Score | None]
+    people: list[float]
+
+
+class ModelJudgement(NamedTuple):
+    """What one model is worth on right labels.
+
+    Attributes
+    ----------
+    accuracy, disparity : Score
+    rates : list of GroupRate
+    table : array of shape (classes, groups, classes)
+        Estimated rows of each true class and group that are predicted to be of each class.
+    """
+
+    accuracy: Score
+    disparity: Score
+    rates: list[GroupRate]
+    table: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What models are worth on right labels, and how they differ.
+
+    Attributes
+    ----------
+    basis : {"verified labels", "estimate", "bounds", "given labels"}
+        What right labels are known from.
+    """
+
+    basis: Basis
+    judged: Judged
+    notion: str
+    positive: int
+    worlds: Callable[[], Iterable[World]]
+    given: Judgement | None = None
+    flawless: tuple[int, ...] = ()
+
+    @property
+    def on_given_labels(self) -> Judgement:
+        """The same numbers on the labels as they are given."""
+        return self if self.given is None else self.given
+
+    @cached_property
+    def models(self) -> list[ModelJudgement]:
+        """What each model is worth."""
+        found = [[self._judge_one(*counts) for counts in world] for world in self.worlds()]
+        models = [_widest_model(each) for each in zip(*found, strict=True)]
+        for model in self.flawless:  # no check speaks against it
+            value, (low, _) = models[model].accuracy
+            models[model] = models[model]._replace(accuracy=Score(value, (low, 1.0)))
+        return models
+
+    def change(self, first: int = 0, second: int = -1) -> dict[str, Score]:
+        """Return accuracy and disparity of the second model less those of the first, with paired intervals."""
+        changes: dict[str, list[Score]] = {"accuracy": [], "disparity": []}
+        for world in self.worlds():
+            pair = world[first], world[second]
+            before, after = ([accuracy_from_table(part) for part in one] for one in pair)
+            changes["accuracy"].append(
+                bound_value(float(after[0] - before[0]), np.asarray(after[1] - before[1]))
+            )
+            gaps = [self._gaps(*one) for one in pair]
+            changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
+        return {name: _widest(scores) for name, scores in changes.items()}
+
+    def gap(self, model: int, name: str, label: int, low: int, high: int, compared: int = 1) -> Score:
+        """Return how far a rate of group ``low`` lies below that of ``high``.
+
+        The interval is one of ``compared`` that all hold together with 95 % (Bonferroni).
+        """
+        scores = []
+        for world in self.worlds():
+            value, drawn = (_rate(part, name, label)[0] for part in world[model])
+            scores.append(
+                bound_value(float(value[high] - value[low]), drawn[:, high] - drawn[:, low], compared)
+            )
+        return _widest(scores)
+
+    def more_alike(self, first: int = 0, second: int = -1) -> Claim:
+        """Say whether the second model treats groups more alike."""
+        low, high = self.change(first, second)["disparity"].interval
+        return Claim("holds" if high < 0 else "fails" if low >= 0 else "cannot tell")
+
+    def keeps_accuracy(self, within: float, first: int = 0, second: int = -1) -> Claim:
+        """Say whether the accuracy of the second model is lower by ``within`` at most."""
+        low, high = self.change(first, second)["accuracy"].interval
+        return Claim("holds" if low >= -within else "fails" if high < -within else "cannot tell")
+
+    @cached_property
+    def _enough(self) -> Floats:
+        """Which cells have people enough for a rate, of (classes, groups, 1); others would decide by chance."""
+        cells = self.judged.cells
+        people = np.bincount(cells.codes, self.judged.weights > 0, math.prod(cells.shape)).reshape(
+            cells.shape
+        )
+        if self.notion == "demographic_parity":
+            people = people.sum(axis=0, keepdims=True)
+        return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1)).astype(np.float64)
+
+    def _gaps(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+        """Compute each difference that the disparity is the largest of, and draws of it."""
+        found = []
+        for tables in (value[None], drawn):
+            tables = grouped_part(tables, self.judged.cells.groups) * self._enough
+            gaps = gaps_from_table(tables, self.notion, positive=self.positive)
+            if self.judged.cells.shape[0] == 2:  # one prediction less is the other one more
+                gaps = gaps[..., -1:]
+            found.append(gaps.reshape(len(tables), -1))
+        return found[0][0], found[1]
+
+    def _judge_one(self, value: Floats, drawn: Floats) -> ModelJudgement:
+        accuracy = bound_value(float(accuracy_from_table(value)), accuracy_from_table(drawn))
+        return ModelJudgement(
+            accuracy, bound_largest(*self._gaps(value, drawn)), self._rates(value, drawn), value
+        )
+
+    def _rates(self, value: Floats, drawn: Floats) -> list[GroupRate]:
+        """Compute every rate of every group."""
+        classes = range(self.judged.cells.shape[0])
+        told = [self.positive] if len(classes) == 2 and self.positive >= 0 else classes
+        names = [("accuracy", -1)]
+        for label in told:
+            names += [
+                (name, label) for name in ("selection_rate", "true_positive_rate", "false_positive_rate")
+            ]
+        found = []
+        for name, label in names:
+            rates, people = _rate(value, name, label)
+            again, _ = _rate(drawn, name, label)
+            scores = [
+                bound_value(float(rate), again[:, group]) if people[group] > 0 else None
+                for group, rate in enumerate(rates)
+            ]
+            found.append(GroupRate(name, label, scores, people.tolist()))
+        return found
+
+
+def judge(
+    cells: Cells,
+    predictions: Sequence[NDArray[Any]],
+    notion: str,
+    *,
+    positive: int = -1,
+    estimate: CleanRatioEstimate | None = None,
+    sample_weight: NDArray[Any] | None = None,
+    clusters: NDArray[Any] | None = None,
+    seed: int = 0,
+) -> Judgement:
+    """Judge models by predictions for rows that they did not see.
+
+    Parameters
+    ----------
+    cells : Cells
+        Given labels and groups.
+    predictions : sequence of integer arrays
+        The class codes that each model predicts, held out or cross-fitted.
+    notion : str
+        The notion of fairness that the disparity measures.
+    positive : int
+        Code of the positive class; −1 where there is none.
+    estimate : CleanRatioEstimate, optional
+        What is known of the labels of the same rows; None believes them.
+    sample_weight : n numbers, optional
+    clusters : n codes, optional
+        Rows of one number are drawn again together, such as copies of one person.
+    seed : int
+        Of the draws that intervals come from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cells = Cells.of(rng.integers(0, 2, 1000), rng.integers(0, 2, 1000))
+    >>> judged = judge(cells, [cells.label_codes, rng.integers(0, 2, 1000)], "equalized_odds")
+    >>> judged.basis, judged.models[0].accuracy.value, judged.keeps_accuracy(0.01).verdict
+    ('given labels', 1.0, 'fails')
+    """
+    weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    numbers = None if clusters is None else np.unique(clusters, return_inverse=True)[1].reshape(-1)
+    judged = Judged(cells, [np.asarray(codes, np.int64) for codes in predictions], weights, numbers, seed)
+    as_given = count_as_given(judged)
+    given = Judgement("given labels", judged, notion, positive, lambda: [as_given])
+    basis, worlds = _choose_worlds(judged, estimate, as_given)
+    if worlds is None:
+        return given
+    flawless: list[int] = []
+    if estimate is not None and basis == "verified labels":
+        rows, truth = estimate.checked, estimate.true_codes
+        flawless = [
+            model for model, codes in enumerate(judged.predictions) if (codes[rows] == truth[rows]).all()
+        ]
+    return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless))
+
+
+def _choose_worlds(
+    judged: Judged, estimate: CleanRatioEstimate | None, given: World
+) -> tuple[Basis, Callable[[], Iterable[World]] | None]:
+    """Choose what right labels are known from; None where the labels are believed."""
+    if estimate is None:
+        return "given labels", None
+    if estimate.unseen is not None and len(estimate.checked):
+        checked = count_by_checks(judged, estimate)
+        return "verified labels", lambda: checked
+    if estimate.acts and estimate.aimed:
+        aimed = count_by_aim(judged, estimate)
+        return "estimate", lambda: aimed
+    if estimate.acts:
+        drawn = estimate.draw_rates(judged.seed, DRAWS)
+        world = undo_flips(given, estimate.flip_rates, drawn)
+        return "estimate", lambda: [world]
+    if 1 - estimate.interval[0] > HARMLESS:
+        unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
+        ways = _ways_to_be_wrong(unknown)
+        return "bounds", lambda: (undo_flips(given, rates) for rates in ways)
+    return "given labels", None
+
+
+def _ways_to_be_wrong(highest: Floats) -> list[Floats]:
+    """List flip rates, (classes, groups), up to the highest: of none, all, one class, one group, or one cell."""
+    classes, groups = highest.shape
+    none = np.zeros_like(highest)
+    ways = [none, np.full_like(highest, highest.min())]
+    for label in range(classes):
+        way = none.copy()
+        way[label] = highest[label].min()
+        ways.append(way)
+    for group in range(groups):
+        way = none.copy()
+        way[:, group] = highest[:, group].min()
+        ways.append(way)
+    for label, group in np.ndindex(classes, groups):
+        way = none.copy()
+        way[label, group] = highest[label, group]
+        ways.append(way)
+    return ways
+
+
+def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
+    """Compute a rate of each group, (…, groups), and how many people it is of."""
+    if name == "accuracy":
+        hits, people = np.einsum("...yzy->...z", tables), tables.sum(axis=(-3, -1))
+    elif name == "selection_rate":
+        hits, people = tables[..., label].sum(axis=-2), tables.sum(axis=(-3, -1))
+    elif name == "true_positive_rate":
+        hits, people = tables[..., label, :, label], tables[..., label, :, :].sum(axis=-1)
+    else:
+        others = np.delete(tables, label, axis=-3).sum(axis=-3)
+        hits, people = others[..., label], others.sum(axis=-1)
+    return np.divide(hits, people, out=np.zeros_like(hits), where=people > 0), people
+
+
+def _widest(scores: Sequence[Score]) -> Score:
+    """Take the value of the first world, and an interval that holds those of all."""
+    bounds: Bounds = min(one.interval[0] for one in scores), max(one.interval[1] for one in scores)
+    return Score(scores[0].value, bounds)
+
+
+def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
+    """Take the widest intervals of a model's numbers over all worlds."""
+    rates = []
+    for same in zip(*(one.rates for one in judged), strict=True):
+        columns = zip(*(one.groups for one in same), strict=True)
+        scores = [[score for score in column if score is not None] for column in columns]
+        rates.append(same[0]._replace(groups=[_widest(each) if each else None for each in scores]))
+    accuracy, disparity = (
+        _widest([one.accuracy for one in judged]),
+        _widest([one.disparity for one in judged]),
+    )
+    return ModelJudgement(accuracy, disparity, rates, judged[0].table)
