@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
 from fairsieve import tabular
+from fairsieve.errors import InvalidInputError
 
 COUNT = 600
 ROLES = {"label": "income", "sensitive": "sex"}
@@ -166,7 +167,9 @@ def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, 
         rows = [[field.replace(".", ",") for field in row] for row in csv.reader(stream)]
     target = tmp_path / "semicolons.csv"
     target.write_text("\n".join(";".join(row) for row in rows), encoding="utf-8")
-    found = tabular.predict(result, target, probabilities=True)
+    with pytest.raises(InvalidInputError, match="add --decimal , if they have a decimal comma"):
+        tabular.predict(result, target)  # it learnt from decimal points
+    found = tabular.predict(result, target, probabilities=True, decimal=",")
     lines = found.save(tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].endswith(";since;predicted;probability;probability_high;probability_low")
     assert lines[1].startswith(";".join(rows[1]))

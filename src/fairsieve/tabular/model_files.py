@@ -12,7 +12,6 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package, require
-from fairsieve.tabular.reading.columns import InputTable, Reading
+from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, learnt_reading
 from fairsieve.tabular.reading.encoding import Preparation, feature_values, notes_on_new
 from fairsieve.tabular.reading.read import read_data
 
@@ -99,6 +98,26 @@ def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThr
     )
     made.estimator_ = classifier
     return made
+
+
+def make_model(prepared: Preparation, classifier: Any, read: dict[str, Any]) -> Pipeline:
+    """Put a fitted preparation and a fitted classifier together, with how the columns were read.
+
+    That is kept as plain values: the ``decimal`` mark, what counts as ``missing``, and the formats of the ``columns``.
+    """
+    model = Pipeline([("prepare", prepared), ("model", classifier)])
+    model.reading_ = read
+    return model
+
+
+def _formats(model: Pipeline) -> dict[str, ColumnFormat]:
+    """Return how the columns that a model learnt from are written; refuse others than those."""
+    read, kinds = model.reading_, model["prepare"].kinds
+    found = {str(name): ColumnFormat(**one) for name, one in read["columns"].items()}
+    numeric = {name: "categories" if one.kind == "categories" else "numbers" for name, one in found.items()}
+    if numeric != kinds or read["decimal"] not in (".", ",", "auto"):
+        raise ValueError("its columns are not those that it learnt from")
+    return found
 
 
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
@@ -188,6 +207,8 @@ def _load(path: Path) -> Pipeline:
 
     if type(prepared) is not Preparation or type(model) not in MODELS:
         raise ValueError("its parts are not those of a model of this version")
+    Reading(missing=pipeline.reading_["missing"])
+    _formats(pipeline)  # which check them
     return pipeline
 
 
@@ -229,11 +250,11 @@ def predict_table(
     notes : list of str
         What to know, in plain words.
     """
-    prepared = model["prepare"]
-    table = read_data(data, replace(reading, also=prepared.missing))
-    values = feature_values(table, prepared.kinds)
+    learnt = model.reading_
+    table = read_data(data, learnt_reading(reading, learnt["decimal"], learnt["missing"]))
+    values = feature_values(table, _formats(model))
     try:
-        notes = [*table.notes, *notes_on_new(values, prepared)]
+        notes = [*table.notes, *notes_on_new(values, model["prepare"])]
         chances = probabilities([model], values)[0]
         if not np.isfinite(chances).all():
             raise ValueError("it predicts probabilities that are not numbers")

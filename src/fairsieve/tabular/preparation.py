@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,16 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.reading.columns import InputTable, Note, as_objects, canonical, is_text
-from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, used
+from fairsieve.tabular.reading.columns import (
+    ColumnFormat,
+    InputTable,
+    Note,
+    as_objects,
+    canonical,
+    is_text,
+    learnt_reading,
+)
+from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, find_formats
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
 from fairsieve.tabular.settings import TableSettings
@@ -141,6 +149,8 @@ class TableProblem:
     asked : TableSettings
     labels, groups : Labels, Groups
     features : list of Feature
+    formats : dict of ColumnFormat
+        How the columns that are learnt from are written.
     whole : TablePart
         All rows with a label, as it is given.
     train, test : TablePart
@@ -159,6 +169,7 @@ class TableProblem:
     labels: Labels
     groups: Groups
     features: list[Feature]
+    formats: dict[str, ColumnFormat]
     whole: TablePart
     train: TablePart
     test: TablePart
@@ -171,6 +182,20 @@ class TableProblem:
     def pos_label(self) -> int | None:
         """The code of the positive label, as estimators take it; None where there is none."""
         return None if self.labels.positive is None else self.labels.positive_code
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """How the columns that are learnt from were read, as plain values, for a model to keep."""
+        texts = (
+            is_text(self.table.frame[name]) for name, one in self.formats.items() if one.kind == "numbers"
+        )
+        return {
+            "decimal": self.table.reading.decimal
+            if any(texts)
+            else "auto",  # numbers of a data frame have none
+            "missing": list(self.asked.reading.missing),
+            "columns": {name: vars(one) for name, one in self.formats.items()},
+        }
 
 
 def read_whole(asked: TableSettings) -> TableProblem:
@@ -189,7 +214,8 @@ def read_whole(asked: TableSettings) -> TableProblem:
         )
     groups, notes = find_groups(table, asked)
     features = describe_features(table, asked)
-    part, more = _read_part(table, labels, groups, features)
+    formats = find_formats(table, features)
+    part, more = _read_part(table, labels, groups, formats)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
     if answers is not None:
         codes, weights = answers.over(part.rows)
@@ -201,6 +227,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         labels=labels,
         groups=groups,
         features=features,
+        formats=formats,
         whole=part,
         train=part,
         test=part.take(np.zeros(0, np.int64)),
@@ -211,7 +238,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
 
 
 def _read_part(
-    table: InputTable, labels: Labels, groups: Groups, features: list[Feature]
+    table: InputTable, labels: Labels, groups: Groups, formats: Mapping[str, ColumnFormat]
 ) -> tuple[TablePart, list[str]]:
     """Read the rows of a table that have a label, and say what became of the others."""
     column = labels.read(table)
@@ -220,9 +247,8 @@ def _read_part(
         raise InvalidInputError(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
-    kinds = {feature.column: feature.kind for feature in used(features)}
     nobody = np.full(len(table), -1), np.ones(len(table))
-    part = TablePart(feature_values(table, kinds), column, groups.read(table), *nobody)
+    part = TablePart(feature_values(table, formats), column, groups.read(table), *nobody)
     notes = []
     if not known.all():
         notes.append(f"Rows of {table.name} without a label, left out: {named_rows(table.rows[~known])}.")
@@ -243,8 +269,9 @@ def read_problem(asked: TableSettings) -> TableProblem:
         rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
         train, test = part.take(rows), part.take(test_rows).corrected()
     else:
-        table = read_data(asked.test_file, asked.reading, "--test-file")
-        train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.features)
+        reading = learnt_reading(asked.reading, whole.read["decimal"])
+        table = read_data(asked.test_file, reading, "--test-file")
+        train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.formats)
         seen = _count_seen(whole, table, test)
         if seen:
             text = (

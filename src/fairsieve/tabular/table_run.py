@@ -32,7 +32,13 @@ from fairsieve.optional import require
 from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import Calibration, Quality, Rate, Score, Share
-from fairsieve.tabular.model_files import BoosterClassifier, decide, probabilities, with_threshold
+from fairsieve.tabular.model_files import (
+    BoosterClassifier,
+    decide,
+    make_model,
+    probabilities,
+    with_threshold,
+)
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
 from fairsieve.tabular.reading.encoding import Preparation, notes_on_new
 from fairsieve.tabular.settings import TableSettings
@@ -174,8 +180,7 @@ def _point(
             chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
         threshold = rule.choose(scores()[:, place], chances)
         classifier = with_threshold(classifier, threshold, positive)
-    pipeline = Pipeline([("prepare", prepared), ("model", classifier)])
-    return TradeOffPoint(title, pipeline, threshold, held_out)
+    return TradeOffPoint(title, make_model(prepared, classifier, problem.read), threshold, held_out)
 
 
 @contextlib.contextmanager
@@ -204,7 +209,7 @@ def _parameters(problem: TableProblem) -> dict[str, Any]:
 def train_linear(problem: TableProblem) -> TrainedModels:
     """Train the plain model and the way to the fair one, of which each point is a model between the two."""
     asked, part = problem.asked, problem.train
-    prepared = Preparation(missing=asked.reading.missing).fit(part.values)
+    prepared = Preparation(missing=asked.reading.missing, dates=asked.dates).fit(part.values)
     features = prepared.encode(part.values)
     model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
     with record_warnings(part) as notes:
@@ -269,7 +274,7 @@ def _with_names(model: Any, classes: Sequence[str]) -> Any:
 def train_trees(problem: TableProblem, model: str) -> TrainedModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
-    prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
+    prepared = Preparation(one_hot=False, missing=asked.reading.missing, dates=asked.dates).fit(part.values)
     trees = boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part))
     more = {"max_iter": asked.max_iter or ROUNDS, "threshold": asked.threshold, "keep_path": True}
     sieve = SieveClassifier(trees, **more, **_parameters(problem))

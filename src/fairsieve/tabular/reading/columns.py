@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -72,12 +72,15 @@ class Reading:
         Values that count as missing, beside those in :data:`MISSING`; numbers are compared by their exact value.
     also : sequence of str
         More of them, which a model knows from training: a table may have none.
+    learnt : bool
+        Whether nobody said which the decimal mark is, so that it is that of training.
     """
 
     separator: str = "auto"
     decimal: str = "auto"
     missing: Sequence[str] = ()
     also: Sequence[str] = ()
+    learnt: bool = False
 
     def __post_init__(self) -> None:
         separator = as_text("--separator", self.separator, "one character, tab or auto")
@@ -115,6 +118,13 @@ class Reading:
         met |= marks.intersection(values)
         pairs = zip(texts, values, strict=True)
         return [None if text in MISSING or value in marks else text for text, value in pairs]
+
+
+def learnt_reading(reading: Reading, decimal: str, missing: Sequence[str] = ()) -> Reading:
+    """Read another table as that of training was read, as far as nobody says otherwise."""
+    if reading.decimal == "auto":
+        reading = replace(reading, decimal=decimal, learnt=True)
+    return replace(reading, also=missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +238,7 @@ def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     return f"Did you mean {by_lower[found[0]]!r}? " if found else ""
 
 
-Kind = Literal["numbers", "categories"]
+Kind = Literal["numbers", "categories", "dates"]
 
 EXAMPLES = 3
 LARGEST = 1e307  # beyond it the sum of a few values overflows
@@ -243,10 +253,31 @@ COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 POINT = re.compile(r"[-+]?(\d*|\d{1,3}(,\d{3})+)\.\d+")
 BETWEEN = {
     ".": re.compile(r"[-+]?\d{1,3}([,'’\s]\d{3})+(\.\d+)?"),
-    ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+|[-+]?\d{1,3}(['’\s]\d{3})+(,\d+)?"),
+    ",": re.compile(r"[-+]?\d{1,3}([.'’\s]\d{3})+(,\d+)?"),
 }
 MARKS = {".": re.compile(r"[,'’\s]"), ",": re.compile(r"[.'’\s]")}  # between thousands
+THOUSANDS = {".": ",", ",": "."}  # that of them which is a decimal mark elsewhere
+SIGNS = "%€$£¥"  # of numbers, which are read without them
+AMBIGUOUS = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")  # thousands, or three decimals
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+@dataclass(frozen=True)
+class ColumnFormat:
+    """How the values of a column are written. A model learns it, and another file must not contradict it.
+
+    Attributes
+    ----------
+    kind : {"numbers", "categories", "dates"}
+    signs : list of str
+        What stands at its numbers: "%" or a currency, "" for nothing.
+    thousands : bool
+        Whether a point or a comma stands between thousands.
+    """
+
+    kind: Kind
+    signs: list[str] = field(default_factory=lambda: [""])
+    thousands: bool = False
 
 
 class ParsedNumbers(NamedTuple):
@@ -295,7 +326,7 @@ def _plain_number(text: str, decimal: str) -> str:
     bare = _bare_number(text)
     if BETWEEN[decimal].fullmatch(bare):
         bare = MARKS[decimal].sub("", bare)
-    return bare.replace(",", ".") if decimal == "," else bare
+    return _with_point(bare) if decimal == "," else bare
 
 
 def _bare_number(text: str) -> str:
@@ -376,8 +407,9 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     shown = ", ".join(repr(value) for value in values[:EXAMPLES]) + (" …" if len(values) > EXAMPLES else "")
     texts, where = ("1 text", "row") if len(odd) == 1 else (f"{len(odd):,} texts", "rows")
     otherwise = "" if decided else f", or --categories {name!r} to take the whole column as categories"
-    comma = all(number_style(value) == "comma" for value in values) and table.reading.decimal == "."
-    ways = "add --decimal , if they have a decimal comma, or " if comma else ""
+    other, style = (".", "point") if table.reading.decimal == "," else (",", "comma")
+    all_other = all(number_style(value) == style for value in values)
+    ways = f"add --decimal {other} if they have a decimal {style}, or " if all_other else ""
     raise InvalidInputError(
         f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {where} {rows}"
         f"{' …' if len(odd) > EXAMPLES else ''}). Correct those, or {ways}add --missing {values[0]!r} to take such a "
@@ -385,16 +417,74 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     )
 
 
-def as_numbers(table: InputTable, name: str) -> NDArray[np.float64]:
-    """Return a column as doubles, NaN where missing; dates as days; refuse other texts in it."""
-    column = table.frame[name]
+def number_format(column: pd.Series, decimal: str) -> ColumnFormat:
+    """Find out how the numbers of a column are written.
+
+    >>> number_format(pd.Series(["€ 1,500", "€ 20", None], dtype="category"), ".")
+    ColumnFormat(kind='numbers', signs=['€'], thousands=True)
+    """
+    if not is_text(column):
+        return ColumnFormat("numbers")
+    texts = column.array.categories
+    joined = "".join(texts)
+    signs = [sign for sign in SIGNS if sign in joined]
+    plain = not signs or not all(any(sign in text for sign in signs) for text in texts)
+    return ColumnFormat("numbers", [*signs, *[""] * plain], THOUSANDS[decimal] in joined)
+
+
+def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np.float64]:
+    """Return a column as doubles, NaN where missing, dates as days; refuse what contradicts how it was learnt."""
+    column = find_column(table, name, "what the model learns from")
+    if learnt.kind == "dates":
+        return _as_days(table, name)
     parsed = table._parsed.pop(name, None) or parse_numbers(column, table.reading.decimal)
     if parsed.odd.any():
-        days = days_since_1970(canonical(column))
-        if not isinstance(days, str):
-            return days
         _refuse_mixture(table, name, parsed, decided=True)
+    _check_format(table, name, learnt)
     return parsed.numbers
+
+
+def _as_days(table: InputTable, name: str) -> NDArray[np.float64]:
+    """Return a column of dates as days."""
+    texts = canonical(table.frame[name])
+    days = days_since_1970(texts)
+    if isinstance(days, str):
+        raise InvalidInputError(
+            f"a column of dates must have them as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
+            f"row {texts.index[texts == days][0]}, which is none, or could mean two days: write them so, or leave "
+            "--dates out when you train"
+        )
+    return days
+
+
+def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
+    """Refuse numbers that are written in another way than those that a model learnt from."""
+    column, decimal = table.frame[name], table.reading.decimal
+    here = number_format(column, decimal)
+    if here == learnt or not column.notna().any():
+        return
+    counts = (
+        used_texts(column) if is_text(column) else dict.fromkeys(map(str, column.dropna().unique()[:1]), 1)
+    )
+    # 5 may be € 5, but .7 is not 70 %.
+    allowed = {*learnt.signs, "" if "%" not in learnt.signs else "%"}
+    odd = [text for text in counts if not ({sign for sign in SIGNS if sign in text} or {""}) <= allowed]
+    if odd:
+        written = " or ".join(f"with {sign}" if sign else "without a sign" for sign in learnt.signs)
+        raise InvalidInputError(
+            f"numbers in column {name!r} of {table.name} must be written as in training, {written}; got {odd[0]!r}: "
+            "write them so"
+        )
+    if not table.reading.learnt or learnt.thousands or not here.thousands:
+        return
+    other = THOUSANDS[decimal]
+    marked = [text for text in counts if other in text]
+    if all(AMBIGUOUS.fullmatch(_bare_number(text)) for text in marked):
+        raise InvalidInputError(
+            f"numbers in column {name!r} of {table.name} must be written as in training, where none had a "
+            f"{'comma' if other == ',' else 'point'}; {marked[0]!r} could be read in two ways: add --decimal {other} "
+            f"if that is its decimal mark, or --decimal {decimal} if it stands between thousands"
+        )
 
 
 def canonical(column: pd.Series, decimal: str = ".") -> pd.Series:
@@ -431,13 +521,16 @@ def exact_value(value: object, decimal: str = ".") -> str:
 
 
 def _with_point(text: str) -> str:
-    """Write a number that has a decimal comma with a point.
+    """Write a number that has a decimal comma with a point; a point in it stands between thousands, or it is none.
 
-    >>> _with_point("3,5"), _with_point("1.234,5")
-    ('3.5', '1234.5')
+    >>> _with_point("3,5"), _with_point("1.234,5"), _with_point("1.500"), _with_point("1.5")
+    ('3.5', '1234.5', '1500', '1.5?')
     """
-    thousands = re.fullmatch(r"[-+]?\d{1,3}(\.\d{3})+,\d+", text)
-    return (text.replace(".", "") if thousands else text).replace(",", ".")
+    if "." in text:
+        if not BETWEEN[","].fullmatch(text):
+            return f"{text}?"
+        text = text.replace(".", "")
+    return text.replace(",", ".")
 
 
 def _exact_text(text: str) -> str:

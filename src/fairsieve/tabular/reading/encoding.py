@@ -15,6 +15,8 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
     DATE,
     EXACT,
+    SIGNS,
+    ColumnFormat,
     InputTable,
     Kind,
     Reading,
@@ -24,6 +26,7 @@ from fairsieve.tabular.reading.columns import (
     find_column,
     is_text,
     kind_of,
+    number_format,
     number_style,
     used_texts,
     whole_numbers,
@@ -32,7 +35,6 @@ from fairsieve.tabular.reading.read import read_frame
 from fairsieve.tabular.settings import TableSettings
 
 MOST_CATEGORIES = 50
-SIGNS = "%€$£¥"  # of numbers, which are read without them
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 
 
@@ -165,15 +167,27 @@ def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: boo
     return replace(made, left_out=useless) if many else made
 
 
-def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the columns that a model takes: doubles, NaN where missing, or texts."""
+def find_formats(table: InputTable, features: Sequence[Feature]) -> dict[str, ColumnFormat]:
+    """Find out how the columns that are learnt from are written."""
+    return {
+        one.column: ColumnFormat("dates")
+        if one.dates
+        else ColumnFormat("categories")
+        if one.kind == "categories"
+        else number_format(table.frame[one.column], table.reading.decimal)
+        for one in used(features)
+    }
+
+
+def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd.DataFrame:
+    """Return the columns that a model takes, read as it learnt them: doubles, NaN where missing, or texts."""
     values: dict[str, Any] = {}
-    for column, kind in kinds.items():
-        found = find_column(table, column, "what the model learns from")
-        if kind == "numbers":
-            values[column] = as_numbers(table, column)
+    for name, learnt in formats.items():
+        if learnt.kind == "categories":
+            column = find_column(table, name, "what the model learns from")
+            values[name] = (column if is_text(column) else canonical(column)).array
         else:
-            values[column] = (found if is_text(found) else canonical(found)).array
+            values[name] = as_numbers(table, name, learnt)
     return pd.DataFrame(values, index=table.frame.index, copy=False)
 
 
@@ -197,6 +211,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Encode for a linear model; for trees otherwise.
     missing : sequence of str
         Marks that count as missing beside the usual ones.
+    dates : sequence of str
+        Columns of dates, which are taken as days.
 
     Attributes
     ----------
@@ -220,9 +236,12 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
 
-    def __init__(self, *, one_hot: bool = True, missing: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, one_hot: bool = True, missing: Sequence[str] = (), dates: Sequence[str] = ()
+    ) -> None:
         self.one_hot = one_hot
         self.missing = missing
+        self.dates = dates
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Preparation:
         """Learn from columns of doubles and of texts (pandas' categories)."""
@@ -283,7 +302,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode a data frame that has the columns; others are ignored, and so are categories that are new."""
         there = [name for name in self.kinds if name in X.columns]  # feature_values says which is not
         table = read_frame(X[there], Reading(missing=self.missing))
-        return self.encode(feature_values(table, self.kinds))
+        kinds = self.kinds | dict.fromkeys(self.dates, "dates")
+        return self.encode(feature_values(table, {name: ColumnFormat(kind) for name, kind in kinds.items()}))
 
     def encode(self, values: pd.DataFrame) -> NDArray[Any]:
         """Encode columns of doubles and of texts (pandas' categories), such as it was fitted to."""

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
+    ColumnFormat,
     InputTable,
+    as_numbers,
     canonical,
     coded,
     did_you_mean,
     exact_value,
     find_column,
+    number_format,
     parse_numbers,
     recode,
     used_texts,
@@ -134,6 +137,8 @@ class Groups:
         The groups, sorted.
     edges : dict
         The edges of the columns that are quantities.
+    formats : dict of ColumnFormat
+        How those are written.
     merged : bool
         Whether those in none of the groups are one, "other"; they are otherwise not compared.
     """
@@ -141,11 +146,12 @@ class Groups:
     columns: tuple[str, ...]
     names: tuple[str, ...]
     edges: Edges
+    formats: Mapping[str, ColumnFormat]
     merged: bool = False
 
     def read(self, table: InputTable) -> pd.Categorical:
         """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
-        crossed = _cross(table, self.columns, self.edges)
+        crossed = _cross(table, self.columns, self.edges, self.formats)
         if self.merged:
             names = [name if name in self.names else OTHER for name in crossed.array.categories]
             crossed = recode(crossed, names)
@@ -171,7 +177,8 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
                 f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
-    counts = used_texts(_cross(table, columns, edges))
+    formats = {column: number_format(table.frame[column], table.reading.decimal) for column in edges}
+    counts = used_texts(_cross(table, columns, edges, formats))
     title = f"{' and '.join(repr(column) for column in columns)} of {table.name}"
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
@@ -195,7 +202,9 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
             f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
             f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
         )
-    found = Groups(tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, merged=merged)
+    found = Groups(
+        tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, formats, merged
+    )
     done = f"are one group, {OTHER!r}" if merged else "are trained on but not compared"
     names = ", ".join(f"{name} ({count})" for name, count in small.items())
     return found, [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."] if small else []
@@ -231,13 +240,15 @@ def _refuse_many(title: str, count: int, advice: str) -> None:
         )
 
 
-def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> pd.Series:
+def _cross(
+    table: InputTable, columns: Sequence[str], edges: Edges, formats: Mapping[str, ColumnFormat]
+) -> pd.Series:
     """Name the group of every row; it is missing where one of its parts is."""
     parts = {}
     for name in columns:
         column = find_column(table, name, "--sensitive")
         if name in edges:
-            parts[name] = _bin_numbers(parse_numbers(column, table.reading.decimal).numbers, edges[name])
+            parts[name] = _bin_numbers(as_numbers(table, name, formats[name]), edges[name])
         else:
             parts[name] = canonical(column, table.reading.decimal).array
     crossed = pd.DataFrame(parts).groupby(list(columns), observed=True, sort=False)
