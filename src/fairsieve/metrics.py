@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import DP, EO, EOPP, find_notion
+from fairsieve.rates import compared_rates
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
-from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice, shown
 
 Method = Literal["to_overall", "between_groups"]
@@ -60,8 +61,12 @@ def equalized_odds_disparity(
     >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_from_table(table, "equalized_odds", method=method))
+    options: Any = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "method": method,
+    }
+    return disparity(EO, y_true, y_pred, **options)
 
 
 def demographic_parity_disparity(
@@ -77,8 +82,12 @@ def demographic_parity_disparity(
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
     """
-    table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_from_table(table, "demographic_parity", method=method))
+    options: Any = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "method": method,
+    }
+    return disparity(DP, y_true, y_pred, **options)
 
 
 def equal_opportunity_disparity(
@@ -97,9 +106,37 @@ def equal_opportunity_disparity(
     >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
+    options: Any = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "method": method,
+    }
+    return disparity(EOPP, y_true, y_pred, pos_label=pos_label, **options)
+
+
+def disparity(
+    fairness: str,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+    pos_label: Any | None = None,
+) -> float:
+    """Compute the disparity of any notion of fairness, by its name: the largest distance in the rates it compares.
+
+    ``pos_label`` matters where the notion is about the positive class alone, see :class:`fairsieve.notions.Notion`.
+
+    >>> disparity("equal-opportunity", [0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
+    0.5
+    """
+    notion = find_notion(fairness)
     table, classes = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
-    positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    return float(disparity_from_table(table, "equal_opportunity", positive=positive, method=method))
+    positive = -1
+    if notion.needs_positive:
+        positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
+    return float(disparity_from_table(table, notion.name, positive=positive, method=method))
 
 
 def confusion_table(
@@ -191,7 +228,12 @@ def accuracy_from_table(table: Table) -> NDArray[np.float64]:
 
 
 def disparity_from_table(
-    table: Table, fairness: str, *, positive: int = -1, method: Method = "to_overall"
+    table: Table,
+    fairness: str,
+    *,
+    positive: int = -1,
+    method: Method = "to_overall",
+    counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """Compute the disparity of one or more confusion tables, in [0, 1]; leave out groups with no samples.
 
@@ -200,43 +242,54 @@ def disparity_from_table(
     table : array of shape (…, classes, groups, predicted classes)
     fairness : str
     positive : int
-        Row of the positive class, for equal opportunity.
+        Code of the positive class.
+    counted : array of shape (rates, groups), optional
+        Which groups count for which rate, as :func:`has_enough` says.
     """
     check_choice("method", method, ("to_overall", "between_groups"))
-    rates, overall, defined = _rates(table, fairness, positive)
+    rates, overall, defined = _rates(table, fairness, positive, counted)
     if method == "to_overall":
         gaps = np.where(defined, np.abs(rates - overall), 0.0)
     else:
-        highest = np.where(defined, rates, -np.inf).max(axis=-2)
-        lowest = np.where(defined, rates, np.inf).min(axis=-2)
-        gaps = np.maximum(highest - lowest, 0.0)[..., None, :]
-    return np.asarray(gaps.max(axis=(-3, -2, -1)))
+        highest = np.where(defined, rates, -np.inf).max(axis=-1)
+        lowest = np.where(defined, rates, np.inf).min(axis=-1)
+        gaps = np.maximum(highest - lowest, 0.0)[..., None]
+    return np.asarray(gaps.max(axis=(-2, -1)))
 
 
-def gaps_from_table(table: Table, fairness: str, *, positive: int = -1) -> NDArray[np.float64]:
+def gaps_from_table(
+    table: Table, fairness: str, *, positive: int = -1, counted: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
     """Compute each group's rates less those of all, of one or more confusion tables: the disparity is the largest.
 
-    >>> gaps_from_table(np.array([[[1.0, 1.0], [2.0, 0.0]]]), "demographic_parity").round(2).tolist()
-    [[[-0.25, 0.25], [0.25, -0.25]]]
+    The shape is (…, rates, groups). The parameters are those of :func:`disparity_from_table`.
+
+    >>> gaps_from_table(np.array([[[1.0, 1.0], [1.0, 3.0]]] * 2), "equal_opportunity").round(2).tolist()
+    [[-0.17, 0.08]]
     """
-    rates, overall, defined = _rates(table, fairness, positive)
+    rates, overall, defined = _rates(table, fairness, positive, counted)
     return np.where(defined, rates - overall, 0.0)
 
 
-def _rates(table: Table, fairness: str, positive: int) -> tuple[Table, Table, NDArray[np.bool_]]:
+def has_enough(table: Table, fairness: str, fewest: float, *, positive: int = -1) -> NDArray[np.bool_]:
+    """Return which groups have enough people for which rates that a notion compares, (…, rates, groups).
+
+    The rate of a few people is chance, and would decide the disparity.
+    """
+    return np.asarray(compared_rates(fairness, table.shape[-1], positive).count(table)[1] >= fewest)
+
+
+def _rates(
+    table: Table, fairness: str, positive: int, counted: NDArray[np.bool_] | None = None
+) -> tuple[Table, Table, NDArray[np.bool_]]:
     """Compute the rates that a notion compares, by group and of all, and where they are defined."""
-    name = fairness_name(fairness)
-    if name == "demographic_parity":
-        table = table.sum(axis=-3, keepdims=True)
-    rates, defined = _divide(table)
-    overall, _ = _divide(table.sum(axis=-2, keepdims=True))
-    if name == "equal_opportunity":
-        rates, overall = (part[..., [positive], :, :][..., [positive]] for part in (rates, overall))
-        defined = defined[..., [positive], :, :]
-    return rates, overall, defined
+    hits, totals = compared_rates(fairness, table.shape[-1], positive).count(table)
+    if counted is not None:
+        hits, totals = hits * counted, totals * counted
+    overall = _divide(*(part.sum(axis=-1, keepdims=True) for part in (hits, totals)))
+    return _divide(hits, totals), overall, totals > 0
 
 
-def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
-    """Compute rates over the last axis, and whether they are defined."""
-    totals = counts.sum(axis=-1, keepdims=True)
-    return counts / np.where(totals > 0, totals, 1), totals > 0
+def _divide(hits: Table, totals: Table) -> Table:
+    """Divide; 0 of nobody is 0."""
+    return np.asarray(hits / np.where(totals > 0, totals, 1))

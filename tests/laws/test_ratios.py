@@ -45,7 +45,7 @@ def steps(draw, notions=NOTIONS):
     sums = np.array([draw(values) for _ in wanted.targets], float) * (np.array(counts) > 0)
     ratios = np.array([draw(ratio_rows(groups)) for _ in range(classes)])
     step_size = draw(st.sampled_from([0.0, 0.001, 0.1, 1.0]))
-    return Step(ratios, sums, np.array(counts), wanted.rows, wanted.by_group, step_size)
+    return Step(ratios, sums, np.array(counts), np.array(wanted.rows), wanted.by_group, step_size)
 
 
 def moved(step, **changes):
@@ -185,7 +185,9 @@ def test_sums(samples, dtype):
 def step_of(cells, sums, fairness):
     """Ratios after one step of 0.1 from where they start, by sums against each target."""
     wanted, table = comparisons(fairness, cells), class_shares(cells.counts)
-    move_ratios(table, np.array(sums, float), cells.counts.ravel(), wanted.rows, wanted.by_group, 0.1)
+    move_ratios(
+        table, np.array(sums, float), cells.counts.ravel(), np.array(wanted.rows), wanted.by_group, 0.1
+    )
     return table
 
 
@@ -222,7 +224,7 @@ def test_with_an_offset_of_one_a_step_is_that_of_the_authors(sums, counts, share
     expected = list(shares)
     expected[label] = min(1.0, max(0.0, shares[label] + (0.001 if up else -0.001)))
     ratios = np.array([[1 - shares[0], shares[0]], [1 - shares[1], shares[1]]])
-    rows = comparisons("equalized_odds", Cells.of([0, 1], [0, 1])).rows
+    rows = np.array(comparisons("equalized_odds", Cells.of([0, 1], [0, 1])).rows)
     sizes = cell_sizes(np.array(counts), False, 1)
     move_ratios(ratios, np.array([sums]), sizes, rows, False, 0.001)
     assert ratios[:, 1] == pytest.approx(expected, abs=1e-12)

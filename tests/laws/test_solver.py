@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
+from fairsieve.notions import Rate
 from fairsieve.training.ratio_search import Gap, RatioSearch, SolverSettings, State, choose_point, find_gaps
 
 METRICS = {
@@ -39,10 +40,10 @@ def test_gaps(seed, fairness, classes, groups):
     assert max([gap.size for gap in found], default=0) == pytest.approx(expected, abs=1e-8)
     assert [gap.size for gap in found] == sorted((gap.size for gap in found), reverse=True)
     for gap in found:
-        inside = labels == gap.condition if gap.condition >= 0 else np.ones(len(labels), bool)
+        inside = labels == gap.rate.of_true if gap.rate.of_true >= 0 else np.ones(len(labels), bool)
         rates, error = [], 0.0
         for group in (gap.low, gap.high):
-            hits = guessed[inside & (columns == group)] == gap.predicted
+            hits = guessed[inside & (columns == group)] == gap.rate.predicted
             rates.append(hits.mean())
             error += hits.var() / len(hits)
         assert gap.size == pytest.approx(rates[1] - rates[0], abs=1e-8)
@@ -66,7 +67,9 @@ class Search(RatioSearch):
             * self.grain
         )
         low, high = int(rates.argmin()), int(rates.argmax())
-        return State(ratios, 1.0, [Gap(float(rates[high] - rates[low]), 1, 1, low, high, 0.1)])
+        return State(
+            ratios, 1.0, [Gap(float(rates[high] - rates[low]), Rate(1, 1, of_true=1), low, high, 0.1)]
+        )
 
     def train_at(self, state, ratios):
         self.trained += 1

@@ -173,8 +173,8 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     from rich.console import Console
     from rich.table import Table
 
+    from fairsieve.notions import NOTIONS
     from fairsieve.report.text import number
-    from fairsieve.selection.fairness import ABBREVIATIONS
 
     done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
             for method in chosen}  # fmt: skip
@@ -187,7 +187,7 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     if len(chosen) > 1:
         table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
     heads = []
-    for head in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"):
+    for head in ("accuracy ↑", f"{NOTIONS[asked.fairness].short} disparity ↓"):
         heads += [head, f"less {first.title}"] if len(chosen) > 1 else [head]
     for head in (*heads, "seconds", "tuning"):
         table.add_column(head, justify="right")

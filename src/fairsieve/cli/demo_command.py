@@ -90,24 +90,24 @@ def demo_command(
 def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, out: Path) -> None:
     """Flip labels of the paper's synthetic data, and compare the paper's methods."""
     from fairsieve.files import make_folder
+    from fairsieve.notions import DP, EO, find_notion
     from fairsieve.paper import synthetic_demo as demo
     from fairsieve.paper.problems import NOISES
-    from fairsieve.selection.fairness import fairness_name
     from fairsieve.validation import check_choice, check_share
 
     noise = "none" if rate == 0 else noise or "group-targeted"
     check_choice("--noise", noise.partition(":")[0], NOISES)
     check_share("--rate", rate, most=0.5)
-    notion = fairness_name(fairness)
+    notion = find_notion(fairness)
     make_folder("--out", out)
     title = f"{rate:.0%} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
         with stages(len(demo.DEMO_METHODS) * seeds) as tell:
-            scores, train, flipped, fits = demo.run_demo(notion, noise, rate, seeds, tell)
+            scores, train, flipped, fits = demo.run_demo(notion.name, noise, rate, seeds, tell)
         titles = {
             "accuracy": "accuracy ↑",
-            "equalized_odds": "EO disparity ↓",
-            "demographic_parity": "DP disparity ↓",
+            EO: "EO disparity ↓",
+            DP: "DP disparity ↓",
             "seconds": "seconds",
         }
         grouped = scores.groupby("method", sort=False)[[*titles]]
@@ -115,12 +115,12 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
         if seeds > 1:
             shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
         many = "1 seed" if seeds == 1 else f"{seeds} seeds"
-        say(f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}")
+        say(f"{title}, clean test data, {many}, fairness: {notion.title}")
         say(shown.rename(columns=titles).to_string())
         for cell in demo.emptied_cells(fits["fairsieve"]):
             say(
                 f"The ratio of {cell} falls to 0: in the end nothing is learnt from them. On data of your own that is "
                 "a warning (docs/faq.md)."
             )
-        demo.draw_demo(train, flipped, fits, notion, title, out / "demo.png")
+        demo.draw_demo(train, flipped, fits, notion.name, title, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.notions import EO, find_notion
+from fairsieve.rates import Rates
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.selection.fairness import positive_code
 from fairsieve.training.ratio_search import Gap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
@@ -95,7 +97,7 @@ def compare_models(
     """Compare two models by a table of what they predict together, (classes, groups, plain, fair).
 
     >>> joint = np.array([[[[8.0, 0.0], [0.0, 2.0]]], [[[2.0, 0.0], [0.0, 8.0]]]])
-    >>> settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, tolerance=None)
+    >>> settings = SolverSettings(fairness="equal_opportunity", positive=1, named_groups=1, tolerance=None)
     >>> compare_models(joint, settings, believed=True, held_out=False).verdict
     'no different'
     """
@@ -123,20 +125,13 @@ def compare_models(
 
 def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
     """Return the standard error of the difference between two gaps, which are measured on the same rows."""
-    classes, groups = joint.shape[:2]
-    weights = [np.zeros((classes, groups, classes)) for _ in range(2)]  # what a row adds to each gap
-    for weight, gap in zip(weights, (plain, fair), strict=True):
-        for group, sign in ((gap.high, 1.0), (gap.low, -1.0)):
-            conditions = slice(None) if gap.condition < 0 else slice(gap.condition, gap.condition + 1)
-            weight[conditions, group, gap.predicted] = sign / joint[conditions, group].sum()
-    added = weights[0][:, :, :, None] - weights[1][:, :, None, :]
-    # The rates are taken within (condition, group): what varies is around the mean of each.
-    if plain.condition < 0:
-        joint, added = joint.sum(axis=0), added.sum(axis=0) / classes
-    counts = joint.sum(axis=(-2, -1))
-    means = (joint * added).sum(axis=(-2, -1)) / np.maximum(counts, 1e-300)
-    variance = (joint * (added - means[..., None, None]) ** 2).sum()
-    return float(np.sqrt(variance))
+    parts = []  # what each row adds to the gaps
+    for gap, table in ((plain, joint.sum(axis=3)), (fair, joint.sum(axis=2))):
+        signs = np.zeros((1, joint.shape[1]))
+        signs[0, [gap.high, gap.low]] = 1.0, -1.0
+        parts.append(Rates([gap.rate]).derivative(table, signs))
+    added = parts[0][:, :, :, None] - parts[1][:, :, None, :]
+    return float(np.sqrt((joint * added**2).sum()))
 
 
 class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -209,13 +204,10 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self, cells: Cells, compared: bool, **more: Any) -> SolverSettings:
         """Say what is compared between groups, and when to stop."""
-        positive = 0
-        # of more than two classes, only equal opportunity has a positive one
-        if len(cells.classes) <= 2 or self.pos_label is not None or self.fairness == "equal_opportunity":
-            positive = cells.class_index(self.pos_label) if self.fairness is not None else 0
+        notion = find_notion(self.fairness or EO)
         return SolverSettings(
-            fairness=fairness_name(self.fairness or "equalized_odds"),
-            positive=positive,
+            fairness=notion.name,
+            positive=0 if self.fairness is None else positive_code(notion.name, cells, self.pos_label),
             named_groups=cells.named_groups if compared else 0,
             tolerance=None if self.tolerance is None else float(self.tolerance),
             max_iter=self.max_iter,

@@ -29,9 +29,10 @@ from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.notions import EO
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
-from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.fairness import positive_code
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.solver import Point, solve
@@ -67,8 +68,9 @@ class FairRobustClassifier(FairEstimator):
 
     Parameters
     ----------
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"} or None
-        What is to be equal between groups; None if nothing is.
+    fairness : str or None
+        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
+        None if nothing is to be equal between groups.
     clean_ratio : float in (0, 1] or "auto"
         Share of the labels believed to be right; if unsure, choose a lower value. "auto" estimates it, and which
         labels are wrong, as far as the data can say.
@@ -144,7 +146,7 @@ class FairRobustClassifier(FairEstimator):
 
     def __init__(
         self,
-        fairness: str | None = "equalized_odds",
+        fairness: str | None = EO,
         *,
         clean_ratio: float | Literal["auto"] = "auto",
         tolerance: float | None = None,
@@ -250,7 +252,9 @@ class FairRobustClassifier(FairEstimator):
         """Say whether groups are to be compared; warn where that was asked for and cannot be."""
         if self.fairness is None:
             return False
-        comparisons(self.fairness, checked.data.cells, self.pos_label)  # names what is wrong before any work
+        positive_code(
+            self.fairness, checked.data.cells, self.pos_label
+        )  # names what is wrong before any work
         if sensitive_features is None:
             warnings.warn(
                 "no fairness was asked for, since no group was named: pass sensitive_features= to fit (to that of a "

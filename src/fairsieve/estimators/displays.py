@@ -12,19 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.scorers import disparity_by_name
 from fairsieve.metrics import (
     Method,
     accuracy,
     accuracy_from_table,
     confusion_table,
+    disparity,
     disparity_from_table,
     grouped_part,
 )
+from fairsieve.notions import EO, find_notion
 from fairsieve.optional import require
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.selection.fairness import positive_code
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)
@@ -59,7 +60,7 @@ class TradeoffDisplay:
 
     Examples
     --------
-    >>> display = TradeoffDisplay(["plain", "fair"], [0.8, 0.7], [0.3, 0.1], "equalized_odds")
+    >>> display = TradeoffDisplay(["plain", "fair"], [0.8, 0.7], [0.3, 0.1], "equal_opportunity")
     >>> display.front
     [(0.1, 0.7), (0.3, 0.8)]
     """
@@ -80,7 +81,7 @@ class TradeoffDisplay:
     ) -> None:
         self.names = list(names)
         self.accuracy, self.disparity = (np.asarray(one, dtype=np.float64) for one in (accuracy, disparity))
-        self.fairness = fairness_name(fairness)
+        self.fairness = find_notion(fairness).name
         self.chosen = chosen
         if not self.accuracy.shape == self.disparity.shape == (len(self.names),):
             raise InvalidInputError(
@@ -104,9 +105,9 @@ class TradeoffDisplay:
     def front(self) -> list[tuple[float, float]]:
         """The estimators that no other one exceeds in both accuracy and fairness."""
         found: list[tuple[float, float]] = []
-        for disparity, right in sorted(zip(self.disparity.tolist(), (-self.accuracy).tolist(), strict=True)):
+        for unfair, right in sorted(zip(self.disparity.tolist(), (-self.accuracy).tolist(), strict=True)):
             if not found or -right > found[-1][1]:
-                found.append((disparity, -right))
+                found.append((unfair, -right))
         return found
 
     @classmethod
@@ -154,7 +155,7 @@ class TradeoffDisplay:
         predictions: Mapping[str, ArrayLike],
         *,
         sensitive_features: ArrayLike,
-        fairness: str = "equalized_odds",
+        fairness: str = EO,
         method: Method = "to_overall",
         pos_label: Any | None = None,
         ax: Any | None = None,
@@ -172,11 +173,11 @@ class TradeoffDisplay:
         **style : passed on to ``ax.scatter``
         """
         _check_named("predictions", predictions)
-        name, each = fairness_name(fairness), predictions.values()
+        name, each = find_notion(fairness).name, predictions.values()
         options: Any = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
         bounds = np.reshape([_bootstrap(name, y_true, one, **options) for one in each], (-1, 2, 2))
         right = [accuracy(y_true, one) for one in each]
-        unfair = [disparity_by_name(name, y_true, one, **options) for one in each]
+        unfair = [disparity(name, y_true, one, **options) for one in each]
         intervals: Any = {"accuracy_interval": bounds[:, 0], "disparity_interval": bounds[:, 1]}
         return cls(list(predictions), right, unfair, name, **intervals).plot(ax=ax, **style)
 
@@ -184,7 +185,7 @@ class TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
         (self.ax_,) = [ax] if ax is not None else _new_axes(1)
         self.figure_ = self.ax_.figure
-        notion = self.fairness.replace("_", " ")
+        notion = find_notion(self.fairness).title
         if self.chosen is None:
             title, places = f"{notion} disparity", dict(zip(self.names, range(len(self.names)), strict=True))
             looks = looks_of(self.names)
@@ -318,7 +319,7 @@ def _bootstrap(
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
     table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
     cells = Cells(np.zeros(0, np.uint8), classes, values)
-    positive = -1 if pos_label is None else cells.class_index(pos_label)
+    positive = positive_code(fairness, cells, pos_label)
     share = table.reshape(-1) / table.sum()
     drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
     tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)

@@ -11,12 +11,12 @@ from sklearn.metrics import make_scorer
 
 from fairsieve import metrics
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.notions import EO, find_notion
 from fairsieve.validation import check_choice, shown
 
 
 def fairness_scorer(
-    fairness: str = "equalized_odds",
+    fairness: str = EO,
     *,
     method: metrics.Method = "to_overall",
     pos_label: Any | None = None,
@@ -29,11 +29,12 @@ def fairness_scorer(
 
     Parameters
     ----------
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    fairness : str
+        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
     method : {"to_overall", "between_groups"}
         See :mod:`fairsieve.metrics`.
     pos_label : label, optional
-        For equal opportunity; the last of two when None.
+        For notions that are about one class; the last of two when None.
     with_accuracy : bool
         Score the accuracy minus the disparity. A constant prediction is fair, so choose hyperparameters
         by this, or by several scorers, and not by the disparity alone.
@@ -41,7 +42,7 @@ def fairness_scorer(
     Examples
     --------
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     scoring = {"accuracy": "accuracy", "fairness": fairness_scorer("demographic_parity")}
+    ...     scoring = {"accuracy": "accuracy", "fairness": fairness_scorer("demographic-parity")}
     """
     if not sklearn.get_config()["enable_metadata_routing"]:
         raise NotReadyError(
@@ -51,7 +52,7 @@ def fairness_scorer(
     if not isinstance(with_accuracy, (bool, np.bool_)):
         raise InvalidInputError(f"with_accuracy must be True or False; got {shown(with_accuracy)}")
     options: dict[str, Any] = {
-        "fairness": fairness_name(fairness),
+        "fairness": find_notion(fairness).name,
         "method": check_choice("method", method, ("to_overall", "between_groups")),
         "pos_label": pos_label,
         "with_accuracy": bool(with_accuracy),
@@ -71,7 +72,7 @@ def _fairness_score(
 ) -> float:
     """Compute the score of :func:`fairness_scorer`, in [−1, 0] or, with the accuracy, in [−1, 1].
 
-    >>> options = {"fairness": "equalized_odds", "pos_label": None, "with_accuracy": False}
+    >>> options = {"fairness": "equalized-odds", "pos_label": None, "with_accuracy": False}
     >>> _fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), **options)
     -0.5
     """
@@ -82,13 +83,4 @@ def _fairness_score(
         )
     right = metrics.accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0
     options |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    return right - disparity_by_name(fairness, y_true, y_pred, **options)
-
-
-def disparity_by_name(
-    fairness: str, y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any | None, **options: Any
-) -> float:
-    """Compute the disparity of :mod:`fairsieve.metrics` that belongs to a notion of fairness."""
-    if fairness == "equal_opportunity":  # the only one that is about one class
-        options["pos_label"] = pos_label
-    return float(getattr(metrics, f"{fairness}_disparity")(y_true, y_pred, **options))
+    return right - metrics.disparity(fairness, y_true, y_pred, **options)

@@ -30,10 +30,11 @@ from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
+from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
 
@@ -61,7 +62,8 @@ class SieveClassifier(FairEstimator):
     estimator : classifier
         With ``fit(X, y, sample_weight=…)`` and ``predict_proba``; in a pipeline the last step takes
         the weights. It gets ``X`` unchanged, with categories, missing values or as a sparse matrix.
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    fairness : str
+        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
     clean_ratio : float in (0, 1] or "auto"
         The share of right labels; "auto" estimates it. Whether labels are wrong at random or on purpose is
         estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
@@ -155,7 +157,7 @@ class SieveClassifier(FairEstimator):
     def __init__(
         self,
         estimator: Any,
-        fairness: str = "equalized_odds",
+        fairness: str = EO,
         *,
         clean_ratio: float | Literal["auto"] = "auto",
         tolerance: float | None = None,
@@ -228,7 +230,7 @@ class SieveClassifier(FairEstimator):
         if sensitive_features is not None:
             warn_of_groups(cells)
         seed = read_seed(self.random_state, self.checkpoint_dir)
-        comparisons(self.fairness, cells, self.pos_label)  # names what is wrong before any work
+        positive_code(self.fairness, cells, self.pos_label)  # names what is wrong before any work
         _check_two_classes(rule, cells)
         folds = make_folds(self.cv, X, cells, rows, given, seed)
         verified = check_verification(checked, verified_labels, verified_weight)

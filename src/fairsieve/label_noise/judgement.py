@@ -15,7 +15,6 @@ difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +34,7 @@ from fairsieve.label_noise.true_counts import (
     count_by_checks,
     undo_flips,
 )
-from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
+from fairsieve.metrics import accuracy_from_table, count_table, gaps_from_table, grouped_part, has_enough
 from fairsieve.selection.cells import Cells
 
 Floats = NDArray[np.float64]
@@ -170,24 +169,23 @@ class Judgement:
         return Claim("holds" if low >= -within else "fails" if high < -within else "cannot tell")
 
     @cached_property
-    def _enough(self) -> Floats:
-        """Which cells have people enough for a rate, of (classes, groups, 1); others would decide by chance."""
-        cells = self.judged.cells
-        people = np.bincount(cells.codes, self.judged.weights > 0, math.prod(cells.shape)).reshape(
-            cells.shape
-        )
-        if self.notion == "demographic_parity":
-            people = people.sum(axis=0, keepdims=True)
-        return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1)).astype(np.float64)
+    def _enough(self) -> NDArray[np.bool_]:
+        """Which rates of which groups have people enough, whichever model; others would decide by chance."""
+        cells, there = self.judged.cells, self.judged.weights > 0
+        classes, groups = cells.shape
+        tables = [
+            count_table(cells.label_codes, cells.group_codes, codes, classes, groups, there)
+            for codes in self.judged.predictions
+        ]
+        enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
+        return np.asarray(enough.all(axis=0))
 
     def _gaps(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
         """Compute each difference that the disparity is the largest of, and draws of it."""
         found = []
         for tables in (value[None], drawn):
-            tables = grouped_part(tables, self.judged.cells.groups) * self._enough
-            gaps = gaps_from_table(tables, self.notion, positive=self.positive)
-            if self.judged.cells.shape[0] == 2:  # one prediction less is the other one more
-                gaps = gaps[..., -1:]
+            tables = grouped_part(tables, self.judged.cells.groups)
+            gaps = gaps_from_table(tables, self.notion, positive=self.positive, counted=self._enough)
             found.append(gaps.reshape(len(tables), -1))
         return found[0][0], found[1]
 
@@ -253,7 +251,7 @@ def judge(
     --------
     >>> rng = np.random.default_rng(0)
     >>> cells = Cells.of(rng.integers(0, 2, 1000), rng.integers(0, 2, 1000))
-    >>> judged = judge(cells, [cells.label_codes, rng.integers(0, 2, 1000)], "equalized_odds")
+    >>> judged = judge(cells, [cells.label_codes, rng.integers(0, 2, 1000)], "equal_opportunity")
     >>> judged.basis, judged.models[0].accuracy.value, judged.keeps_accuracy(0.01).verdict
     ('given labels', 1.0, 'fails')
     """

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import judge
+from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.selection.fairness import positive_code
 from fairsieve.validation import check_seed, shown
 
 Floats = NDArray[np.float64]
@@ -66,7 +67,7 @@ def measure_true_labels(
     estimate: CleanRatioEstimate,
     *,
     rows: ArrayLike | None = None,
-    fairness: str = "equalized_odds",
+    fairness: str = EO,
     pos_label: Any | None = None,
     sample_weight: ArrayLike | None = None,
     seed: int = 0,
@@ -83,7 +84,7 @@ def measure_true_labels(
     rows : n integers, optional
         Which rows of the estimate the predictions are for; all of them, in their order, when None.
     fairness : str
-        The notion that the disparity measures, as in :class:`~fairsieve.estimators.classifier.FairRobustClassifier`.
+        The notion that the disparity measures, see :mod:`fairsieve.notions`.
     pos_label : label, optional
     sample_weight : n numbers, optional
     seed : int
@@ -135,12 +136,12 @@ def measure_true_labels(
             "measure_true_labels needs rows that somebody checked, with a weight above 0; y_pred is for none of them: "
             "check some of these rows, or pass others by rows="
         )
-    positive = part.cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
+    notion = find_notion(fairness)
     [found] = judge(
         part.cells,
         [predicted[first]],
-        fairness_name(fairness),
-        positive=positive,
+        notion.name,
+        positive=positive_code(notion.name, part.cells, pos_label),
         estimate=part,
         sample_weight=weights[first],
         seed=seed,

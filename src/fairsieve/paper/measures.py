@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from fairsieve.metrics import accuracy_from_table, disparity_from_table
+from fairsieve.metrics import accuracy_from_table, disparity_from_table, has_enough
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.problems import NoisyProblem
 from fairsieve.paper.records import Record
 from fairsieve.samples import Samples
-from fairsieve.selection.fairness import FairnessName
 
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
@@ -36,13 +36,12 @@ def measure(
     kinds = np.zeros((len(samples), classes * groups * classes))
     kinds[np.arange(len(samples)), cells.codes.astype(np.int64) * classes
           + samples.with_labels(predicted).cells.label_codes] = 1.0  # fmt: skip
+    people = kinds.sum(axis=0).reshape(classes, groups, classes)
     weights = np.ones(len(samples)) if weights is None else weights
     tables = (weights @ kinds).reshape(*weights.shape[:-1], classes, groups, classes)
     found = {"accuracy": accuracy_from_table(tables)}
-    for name in get_args(FairnessName):
-        people = cells.counts.sum(axis=0, keepdims=True) if name == "demographic_parity" else cells.counts
-        enough = np.broadcast_to((people >= fewest)[:, :, None], (classes, groups, 1))
-        found[name] = disparity_from_table(tables * enough, name)
+    for name in NOTIONS:
+        found[name] = disparity_from_table(tables, name, counted=has_enough(people, name, fewest))
     return found
 
 

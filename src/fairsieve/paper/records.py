@@ -8,14 +8,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from fairsieve.files import hold
-from fairsieve.selection.fairness import FairnessName
+from fairsieve.notions import EO
 
 Record = dict[str, Any]
 
-MEASURES = ("accuracy", *get_args(FairnessName))
 LARGEST = sys.float_info.max
 
 
@@ -90,7 +89,10 @@ def _is_result(record: Record) -> bool:
     metrics = record.get("metrics")
     if settings.get("history") and not isinstance(record.get("history"), dict):
         return False
-    numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
+    numbers: list[Any] = [None]
+    if isinstance(metrics, dict):
+        needed = ("accuracy", settings.get("fairness", EO))
+        numbers = [*metrics.values(), *(metrics.get(name) for name in needed)]
     # Numbers that a double can hold, or NaN.
     return all(
         type(value) in (int, float) and not abs(value) > LARGEST

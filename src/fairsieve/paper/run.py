@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import FairsieveError
+from fairsieve.notions import EO, find_notion
 from fairsieve.paper.measures import measure
 from fairsieve.paper.methods.contract import Method, TrainingInput
 from fairsieve.paper.methods.fr_train import clean_with_itlm
@@ -24,7 +25,6 @@ from fairsieve.paper.methods.selection import train_as_authors
 from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.paper.records import Record, fingerprint, read_results
 from fairsieve.paper.workers import run_and_record
-from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.settings import Settings
 
 if TYPE_CHECKING:  # tables need more packages than the paper's runs
@@ -66,7 +66,7 @@ class Comparison:
     data: str = "synthetic"
     noise: str = "label"
     rate: float = 0.1
-    fairness: str = "equalized_odds"
+    fairness: str = EO
     validation: ValidationKind = "clean"
     tune: bool = True
     epochs: int | None = None
@@ -76,7 +76,7 @@ class Comparison:
     table: TableSource | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fairness", fairness_name(self.fairness))
+        object.__setattr__(self, "fairness", find_notion(self.fairness).name)
 
     def run_settings(self, method: Method, seed: int) -> dict[str, Any]:
         """Return what identifies a run in the records; where the authors' arrays are, is no part of it."""

@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.data.synthetic import synthetic_splits
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.measures import measure
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import add_noise
 from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples
-from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.training.fit import fit
 from fairsieve.training.result import Fitted
 
@@ -99,7 +99,7 @@ def draw_demo(
         values = own.evaluation.disparity[fairness]
         below.plot(own.epochs, values, color=colour(method.look), label=method.title)
     below.axvline(history.warmup_epochs, color="black", lw=0.8, linestyle=":", label="selection begins")
-    what = f"{ABBREVIATIONS[fairness]} disparity on clean test data"
+    what = f"{NOTIONS[fairness].short} disparity on clean test data"
     below.set(title=what, xlabel="epoch", ylabel="disparity", ylim=(0, None))
     cells = [f"label {label}, group {group}" for label in history.classes for group in history.groups]
     ratios.plot(history.epochs, history.ratios.reshape(len(history.epochs), -1), label=cells)

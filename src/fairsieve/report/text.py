@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from fairsieve.notions import find_notion
 from fairsieve.report.document import Cell, Table
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -105,7 +106,7 @@ def environment(package: str) -> Any:
     )
     ours = (number, percent, points, interval, points_interval, upper)
     found.filters |= {one.__name__: one for one in ours}
-    found.filters |= {"counted": "{:,}".format, "md": markdown, "shell": shlex.join}
+    found.filters |= {"counted": "{:,}".format, "md": markdown, "notion": find_notion, "shell": shlex.join}
     return found
 
 

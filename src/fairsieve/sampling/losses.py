@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import OWN_LABEL
 from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.fairness import OWN_LABEL
 from fairsieve.validation import shown
 
 LOOKED_AT = 1024  # rows of outputs that are looked at for probabilities

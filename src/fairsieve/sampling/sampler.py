@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import Dataset, Sampler
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.notions import EO, OWN_LABEL
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
@@ -32,7 +33,7 @@ from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells, cells_checksum
 from fairsieve.selection.epoch import Batching, Plan, check_room
-from fairsieve.selection.fairness import OWN_LABEL, SignalName
+from fairsieve.selection.fairness import SignalName
 from fairsieve.validation import check_at_least, check_share, shown
 
 WARMUP = 5  # epochs, where nobody says how many there will be
@@ -51,8 +52,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         Any type; the classes are their sorted values.
     sensitive_features : array of n values, or of several columns, which are crossed
     batch_size : int
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"} or None
-        What is made equal between groups; None only cleans.
+    fairness : str or None
+        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
+        None only cleans.
     clean_ratio : float in (0, 1], table of them, mapping, or "auto"
         Share of the labels believed to be right; if unsure, choose a lower value. A number is the budget of the
         paper's Algorithm 1. A table (classes × groups, or a mapping from (class, group) to a share) caps each
@@ -113,7 +115,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         sensitive_features: ArrayLike | torch.Tensor,
         batch_size: int,
         *,
-        fairness: str | None = "equalized_odds",
+        fairness: str | None = EO,
         clean_ratio: Any = "auto",
         epochs: int | None = None,
         step_size: float | Literal["auto"] = "auto",

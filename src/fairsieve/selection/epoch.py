@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.notions import EO
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import (
     Draw,
@@ -70,8 +71,7 @@ class Plan:
         Class and group of every sample.
     batch_size : int
     fairness : str or None
-        ``"equalized_odds"``, ``"demographic_parity"``, ``"equal_opportunity"``; None never moves
-        the ratios.
+        The name of a notion, see :mod:`fairsieve.notions`; None never moves the ratios.
     clean_ratio : float in (0, 1], table of them, mapping, or "auto"
         A number is the budget of Algorithm 1. A table (classes × groups, or a mapping from (class, group)) caps
         each cell at its own share of lowest losses instead. ``"auto"`` estimates that table at every update.
@@ -105,7 +105,7 @@ class Plan:
 
     Examples
     --------
-    >>> plan = Plan(Cells.of([0, 0, 1, 1], list("abab")), 2, fairness="equalized_odds", clean_ratio=1.0,
+    >>> plan = Plan(Cells.of([0, 0, 1, 1], list("abab")), 2, fairness="equal_opportunity", clean_ratio=1.0,
     ...             warmup_epochs=0)
     >>> plan.update([0.1, 0.2, 0.3, 0.4])
     >>> plan.batches().shape
@@ -117,7 +117,7 @@ class Plan:
         cells: Cells,
         batch_size: int,
         *,
-        fairness: str | None = "equalized_odds",
+        fairness: str | None = EO,
         clean_ratio: Any = 1.0,
         step_size: float | Literal["auto"] = 0.001,
         first_step: float = 0.05,
@@ -154,7 +154,7 @@ class Plan:
             self.clean_ratios = check_ratio_table(clean_ratio, cells)
         self.rules = Rules(
             cells.codes,
-            self.comparisons.rows,
+            np.array(self.comparisons.rows, np.int64).reshape(-1, 3),
             self.comparisons.by_group,
             0.0 if is_auto(step_size) else check_share("step_size", step_size),
             count_budget(clean_ratio if self.clean_ratios is None else 1.0, self.selected),

@@ -19,8 +19,8 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.intervals import wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.true_measures import measure_true_labels
+from fairsieve.notions import NOTIONS
 from fairsieve.report.text import load_sentences
-from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
@@ -318,7 +318,7 @@ def measure_by_estimate(
 
 def tell_true_labels(found: dict[str, Any] | None, fairness: str) -> list[str]:
     """Say what :func:`measure_by_estimate` found; empty where that is nothing."""
-    return [] if found is None else [str(_say().true_labels(found, f"{ABBREVIATIONS[fairness]} disparity"))]
+    return [] if found is None else [str(_say().true_labels(found, f"{NOTIONS[fairness].short} disparity"))]
 
 
 def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int64]]) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
+from fairsieve import notions
 from fairsieve.intervals import (
     NORMAL,
     Bounds,
@@ -31,7 +32,8 @@ from fairsieve.intervals import (
     wilson,
 )
 from fairsieve.intervals import Score as Score
-from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
+from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part, has_enough
+from fairsieve.rates import Rates
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.roles import Labels
 
@@ -39,12 +41,6 @@ FEW = 10  # people to measure on; rates of fewer are chance
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
 
-# The notions of fairness that compare a rate; equal opportunity looks at the positive label alone.
-NOTIONS: dict[str, tuple[str, ...]] = {
-    "selection_rate": ("demographic_parity",),
-    "true_positive_rate": ("equalized_odds", "equal_opportunity"),
-    "false_positive_rate": ("equalized_odds",),
-}
 EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
@@ -131,34 +127,34 @@ def measure_groups(cells: Cells, plain: Codes, fair: Codes, labels: Labels) -> l
     classes, groups = cells.shape
     # By model, label, group and prediction.
     table = np.stack(
-        [
-            count_table(cells.label_codes, cells.group_codes, codes, classes, groups).astype(np.int64)
-            for codes in (plain, fair)
-        ]
+        [count_table(cells.label_codes, cells.group_codes, codes, classes, groups) for codes in (plain, fair)]
     )
-    people = table.sum(axis=(1, 3))
     found: list[Rate] = []
 
-    def add(hits: Codes, totals: Codes, label: str, name: str, title: str, meaning: str) -> None:
-        counts = np.stack([hits, totals], axis=-1).tolist()
-        before, after = ([Share(*pair) for pair in side] for side in counts)
-        notions = NOTIONS.get(name.partition(" ")[0], ())
-        if "equal_opportunity" in notions and label != labels.positive:
-            notions = ("equalized_odds",)
-        found.append(Measure(name, title, meaning, label, before, after, notions))
+    def add(rate: notions.Rate, label: str, name: str, title: str, meaning: str) -> None:
+        counts = np.concatenate(Rates([rate]).count(table), axis=1).astype(np.int64)
+        before, after = ([Share(*pair) for pair in side] for side in counts.swapaxes(1, 2).tolist())
+        compared = [
+            one.name for one in notions.NOTIONS.values() if one.compares(rate, classes, labels.positive_code)
+        ]
+        found.append(Measure(name, title, meaning, label, before, after, tuple(compared)))
 
-    right = np.trace(table, axis1=1, axis2=3)
-    add(right, people, "", "accuracy", "accuracy", "of everyone, predicted as labelled")
+    add(
+        notions.Rate(notions.ANY, notions.RIGHT),
+        "",
+        "accuracy",
+        "accuracy",
+        "of everyone, predicted as labelled",
+    )
     for code, label in told_classes(labels):
         which = "" if classes == 2 else f" of {label}"
-        said, own = table[..., code], table[:, code].sum(axis=-1)
         title, meaning = f"share predicted {label}", f"of everyone, predicted {label}"
-        add(said.sum(axis=1), people, label, f"selection_rate{which}", title, meaning)
+        add(notions.Rate(notions.ANY, code), label, f"selection_rate{which}", title, meaning)
         title, meaning = f"true-positive rate{which}", f"of those labelled {label}, predicted {label}"
-        add(said[:, code], own, label, f"true_positive_rate{which}", title, meaning)
+        add(notions.Rate(code, code, of_true=code), label, f"true_positive_rate{which}", title, meaning)
         if classes == 2:
             title, meaning = "false-positive rate", f"of those labelled otherwise, predicted {label}"
-            add(said[:, 1 - code], people - own, label, "false_positive_rate", title, meaning)
+            add(notions.Rate(1 - code, code, of_true=1 - code), label, "false_positive_rate", title, meaning)
     return found
 
 
@@ -184,7 +180,7 @@ def list_gaps(measures: Sequence[Rate], fairness: str, groups: int, *, at_once: 
         for measure in measures
         if fairness in measure.notions
         for low, high in permutations(range(groups), 2)
-        if min(measure.plain[low].total, measure.plain[high].total) >= FEW
+        if min(side[group].total for side in (measure.plain, measure.fair) for group in (low, high)) >= FEW
     ]
     compared = len(pairs) // 2 if at_once else 1
     return [
@@ -208,7 +204,7 @@ def score_models(
     """Measure accuracy and disparity of several models on the same samples, and that at ``kept`` less the first.
 
     The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
-    the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
+    the difference between two owes to the choice of people cancels (bootstrap, percentiles). Rates of
     fewer than 10 people do not count for the disparity. Where few or no predictions differ, drawing again
     says too little of chance: intervals of accuracy are at least as wide as Wilson's, and those of its change as
     Agresti and Min's.
@@ -221,13 +217,14 @@ def score_models(
         Code of the positive class; −1 where there is none.
     """
     classes, groups = cells.shape
-    # Cells with too few people for a rate would decide the disparity by chance.
-    people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
-    enough = np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
+    of_models = np.stack(
+        [count_table(cells.label_codes, cells.group_codes, codes, classes, groups) for codes in predictions]
+    )
+    enough = np.all(has_enough(of_models, fairness, FEW, positive=positive), axis=0)
 
     def measured(tables: Floats) -> dict[str, Floats]:
-        grouped = grouped_part(tables, cells.groups) * enough
-        disparity = disparity_from_table(grouped, fairness, positive=positive)
+        grouped = grouped_part(tables, cells.groups)
+        disparity = disparity_from_table(grouped, fairness, positive=positive, counted=enough)
         return {"accuracy": accuracy_from_table(tables), "disparity": disparity}
 
     # The samples matter by their cell and by what each model predicts alone.
@@ -235,11 +232,10 @@ def score_models(
     kinds, counts = counted.index.to_frame().to_numpy().T, counted.to_numpy()
     draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
     values, drawn = [], []
-    for model, codes in enumerate(predictions):
-        table = count_table(cells.label_codes, cells.group_codes, codes, classes, groups)
+    for model in range(len(predictions)):
         tables = np.zeros((DRAWS, classes * groups * classes))
         np.add.at(tables.T, kinds[0] * classes + kinds[model + 1], draws.T)
-        values.append({name: float(value[0]) for name, value in measured(table[None]).items()})
+        values.append({name: float(value) for name, value in measured(of_models[model]).items()})
         drawn.append(measured(tables.reshape(DRAWS, classes, groups, classes)))
     rights = [codes == cells.label_codes for codes in predictions]
     gained, lost = int((rights[kept] & ~rights[0]).sum()), int((rights[0] & ~rights[kept]).sum())

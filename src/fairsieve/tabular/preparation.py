@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
@@ -208,9 +209,10 @@ def read_whole(asked: TableSettings) -> TableProblem:
             f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
             f"{asked.threshold} with {count} labels: leave it out, or make two labels of them"
         )
-    if asked.fairness == "equal_opportunity" and labels.positive is None:
+    notion = find_notion(asked.fairness)
+    if notion.needs_positive and labels.positive is None:
         raise InvalidInputError(
-            f"--positive must be given for equal opportunity with {count} labels; they are {', '.join(labels.classes)}"
+            f"--positive must be given for {notion.title} with {count} labels; they are {', '.join(labels.classes)}"
         )
     groups, notes = find_groups(table, asked)
     features = describe_features(table, asked)

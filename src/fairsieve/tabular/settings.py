@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import EO, NOTIONS, find_notion
 
 if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 DEFAULT_TEST = 0.2
+FAIRNESS = tuple(name.replace("_", "-") for name in NOTIONS)
 # Names of version 0.1, and what to write now.
 OLD_NAMES = {
     "epochs": "max_iter",
@@ -88,10 +90,10 @@ class TableSettings:
         commands="train audit compare",
     )
     fairness: str = _setting(
-        "equalized_odds",
-        "equalized-odds, demographic-parity or equal-opportunity.",
+        EO,
+        f"What is to be equal between groups: {', '.join(FAIRNESS[:-1])} or {FAIRNESS[-1]}.",
         "NAME",
-        choices=("equalized-odds", "demographic-parity", "equal-opportunity"),
+        choices=FAIRNESS,
         commands="train audit compare",
     )
     tolerance: float | None = _setting(
@@ -169,13 +171,12 @@ class TableSettings:
     )
 
     def __post_init__(self) -> None:
-        from fairsieve.selection.fairness import fairness_name
         from fairsieve.thresholds import ThresholdRule
         from fairsieve.validation import as_text, as_texts, several
 
         self.data, self.test_file = _as_path(self.data), _as_path(self.test_file)
         self.clean_ratio = _as_number(self.clean_ratio)
-        self.fairness = fairness_name(self.fairness)
+        self.fairness = find_notion(self.fairness).name
         self.threshold = ThresholdRule.parse(self.threshold, "--threshold")
         self.verified = tuple(map(_as_path, several(self.verified)))
         self.label = as_text("--label", self.label)

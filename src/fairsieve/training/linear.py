@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Rules
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.selection.fairness import comparisons
 from fairsieve.training.linear_model import LinearModel, initial_parameters, likeliest
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
@@ -129,17 +129,20 @@ class LinearTrainer(Trainer):
         # The parameters as each epoch began.
         self.begun = np.zeros((self.settings.epochs, self.parameters.size))
         penalised = self.settings.penalty_weight != 0
+        self.penalised: list[int] = []
+        if penalised:
+            asked = self.settings
+            self.penalised = penalised_classes(self.plan.cells, asked.fairness, asked.pos_label)
         self.directions = self.find_directions() if penalised else np.zeros((0, self.parameters.size))
         # Wrong decisions change from epoch to epoch, and so does the selection.
-        plain = self.settings.fairness == "demographic_parity" and not spec.method.cleans
-        self.renews_directions = penalised and not plain
+        self.renews_directions = penalised and (self.penalised != [EVERYONE] or spec.method.cleans)
         self.problem = self.describe() if compiled else None
 
     def find_directions(self) -> Floats:
         """Compute what the penalty keeps small."""
-        cells = self.plan.cells
-        classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
-        return penalty_directions(self.features, cells, self.parameters, classes, self.plan.indices)
+        return penalty_directions(
+            self.features, self.plan.cells, self.parameters, self.penalised, self.plan.indices
+        )
 
     def run_epoch(self) -> None:
         if self.renews_directions:
@@ -255,10 +258,8 @@ def _cross_entropies(out: Floats, labels: NDArray[np.int64]) -> Floats:
 
 def penalised_classes(cells: Cells, fairness: str, pos_label: Any | None) -> list[int]:
     """List the classes whose wrong decisions are penalised; −1 stands for the decisions of all samples."""
-    name = fairness_name(fairness)
-    if name == "demographic_parity":
-        return [EVERYONE]
-    return list(range(cells.shape[0])) if name == "equalized_odds" else [cells.class_index(pos_label)]
+    compared = comparisons(fairness, cells, pos_label)
+    return [EVERYONE] if compared.by_group else [label for _, label, _ in compared.rows]
 
 
 def penalty_directions(

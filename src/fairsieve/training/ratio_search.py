@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_from_table
+from fairsieve.notions import Rate
+from fairsieve.rates import compared_rates
 
 Floats = NDArray[np.float64]
 Stopped = Literal["met", "exhausted", "limit", "interrupted"]
@@ -35,10 +37,8 @@ class Gap(NamedTuple):
     Attributes
     ----------
     size : float
-    condition : int
-        The true class among whose samples the rate is taken; −1 for all samples.
-    predicted : int
-        The predicted class whose rate it is.
+    rate : Rate
+        Which rate.
     low, high : int
         The groups with the lowest and the highest rate.
     error : float
@@ -46,8 +46,7 @@ class Gap(NamedTuple):
     """
 
     size: float
-    condition: int
-    predicted: int
+    rate: Rate
     low: int
     high: int
     error: float
@@ -69,32 +68,22 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
     """List the gaps of a confusion table, the widest first.
 
     >>> table = np.array([[[8.0, 2.0], [5.0, 5.0]], [[1.0, 9.0], [1.0, 9.0]]])
-    >>> find_gaps(table, "equalized_odds", 1, 2)[0]
-    Gap(size=0.3, condition=0, predicted=0, low=1, high=0, error=0.202)
+    >>> gap = find_gaps(table, "equalized-odds", 1, 2)[0]
+    >>> gap.size, gap.low, gap.high, gap.error
+    (0.3, 1, 0, 0.202)
     """
-    classes = len(table)
-    table = table[:, :named_groups]
-    wanted = [(label, label) for label in range(classes)]
-    if fairness == "demographic_parity":
-        table, wanted = table.sum(axis=0, keepdims=True), [(0, label) for label in range(classes)]
-        wanted = wanted if classes > 2 else [(0, positive)]
-    elif fairness == "equal_opportunity":
-        wanted = [(positive, positive)]
-    elif classes > 2:  # of two classes the other rate is what is left
-        wanted += [(label, other) for label in range(classes) for other in range(classes) if other != label]
+    compared = compared_rates(fairness, len(table), positive)
     found = []
-    for condition, predicted in wanted:
-        totals = table[condition].sum(axis=-1)
+    for rate, rates, totals in zip(compared.rates, *compared.of(table[:, :named_groups]), strict=True):
         groups = np.flatnonzero(totals > 0)
         if len(groups) < 2:
             continue
-        rates = np.round(table[condition, groups, predicted] / totals[groups] / GRAIN) * GRAIN
+        rates, totals = np.round(rates[groups] / GRAIN) * GRAIN, totals[groups]
         low, high = rates.argmin(), rates.argmax()
-        spread = np.maximum(rates * (1 - rates), 0.0) / totals[groups]
-        condition = -1 if fairness == "demographic_parity" else condition
+        spread = np.maximum(rates * (1 - rates), 0.0) / totals
         size = round(float(rates[high] - rates[low]), 9)
         error = round(float(np.sqrt(spread[low] + spread[high])), 3)
-        found.append(Gap(size, condition, predicted, int(groups[low]), int(groups[high]), error))
+        found.append(Gap(size, rate, int(groups[low]), int(groups[high]), error))
     return sorted(found, key=lambda gap: -gap.size)
 
 
@@ -212,9 +201,10 @@ class RatioSearch(Generic[Trained]):
     def candidates(self, gap: Gap) -> list[tuple[int, ...]]:
         """List moves: the class, the groups, and the signs in the class itself and in the others."""
         signs = [(1, 0), (0, -1), (1, -1)]
-        if self.settings.fairness == "equalized_odds":
+        compared = compared_rates(self.settings.fairness, len(self.natural), self.settings.positive)
+        if len({rate.of_true for rate in compared.rates}) > 1:
             signs.append((1, 1))  # the other classes' rates of the group are compared too
-        return [(gap.predicted, gap.low, gap.high, *pair) for pair in signs]
+        return [(gap.rate.predicted, gap.low, gap.high, *pair) for pair in signs]
 
     def shift(self, ratios: Floats, move: tuple[int, ...], length: float) -> Floats | None:
         """Move ratios towards a group in a class and, by the second sign, in the others; None if nothing can move."""

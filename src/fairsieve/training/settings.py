@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import EO, find_notion
 from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.fairness import SignalName, fairness_name
+from fairsieve.selection.fairness import SignalName
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import (
     check_at_least,
@@ -82,7 +83,8 @@ class Settings:
 
     Attributes
     ----------
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    fairness : str
+        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
     clean_ratio : float in (0, 1]
         Share of the labels believed to be right.
     epochs, warmup_epochs : int
@@ -115,7 +117,7 @@ class Settings:
         Samples per forward pass when the losses of all are computed.
     """
 
-    fairness: str = "equalized_odds"
+    fairness: str = EO
     clean_ratio: float = 1.0
     epochs: int = 400
     warmup_epochs: int = 100
@@ -147,7 +149,7 @@ class Settings:
         return cls(**settings)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fairness", fairness_name(self.fairness))
+        object.__setattr__(self, "fairness", find_notion(self.fairness).name)
         count_budget(self.clean_ratio, 1)
         check_at_least("epochs", self.epochs, 1)
         check_at_least("warmup_epochs", self.warmup_epochs, 0)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.notions import find_notion
 from fairsieve.samples import draw_rows
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit
@@ -250,12 +251,12 @@ class _Search(RatioSearch[Point]):
     def measure(self, models: list[Model], ratios: Floats) -> Point:
         """Measure accuracy and gaps.
 
-        Demographic parity needs no labels, and is judged on all rows. The other notions are judged on the rows that
-        are selected, where wrong labels are left out: those that stay are believed.
+        A notion that needs no labels is judged on all rows, the others on the rows that are selected, where wrong
+        labels are left out: those that stay are believed.
         """
         settings, tables = self.settings, []
         for rows, model in zip(self.judges, models[self.first :], strict=True):
-            by_labels = settings.fairness != "demographic_parity"
+            by_labels = find_notion(settings.fairness).needs_labels
             judged = rows.select(model.parameters, model.limit) if by_labels else rows
             tables.append(judged.confusion(model.parameters))
         measured = settings.measure(self.correct(np.sum(tables, axis=0)))

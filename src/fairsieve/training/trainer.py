@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
-from fairsieve.selection.fairness import FairnessName
+from fairsieve.notions import NOTIONS
 from fairsieve.training.result import History, Scores
 from fairsieve.training.settings import TrainingSpec
 
@@ -137,8 +137,8 @@ class Trainer(ABC):
         cells, label = self.plan.cells, self.settings.pos_label
         positive = -1 if label is None else cells.class_index(label)
         tables = tables.reshape(len(tables), *cells.shape, cells.shape[0])
-        grouped, notions = grouped_part(tables, cells.groups), get_args(FairnessName)
-        disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
+        grouped = grouped_part(tables, cells.groups)
+        disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in NOTIONS}
         return Scores(accuracy_from_table(tables), disparity)
 
     def merits(self, first: int, last: int) -> Floats:

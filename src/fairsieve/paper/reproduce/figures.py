@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 
 from fairsieve.data.synthetic import make_synthetic
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.tables import FLIPS, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look
-from fairsieve.selection.fairness import ABBREVIATIONS
 
 PROTOCOLS = {"fresh": ", fresh draws", "authors'": ", the authors' draw", "splits": ""}
 Curves = Sequence[Sequence[Experiment]]  # of each method
@@ -42,7 +42,7 @@ def _cells_figure(protocols: Protocols) -> Figure:
 
 
 def _title(measure: str) -> str:
-    return f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
+    return f"{NOTIONS[measure].short} disparity" if measure in NOTIONS else measure
 
 
 def _means(
@@ -90,7 +90,7 @@ def _synthetic_rates_figure(protocols: Protocols, name: str, fairness: str) -> F
     curves = [sets.rate_experiments(method, fairness) for method in sets.RATE_METHODS]
     caption = (
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for "
-        f"{ABBREVIATIONS[fairness]}; shaded, the standard error over draws, or over trainings on the authors' draw."
+        f"{NOTIONS[fairness].short}; shaded, the standard error over draws, or over trainings on the authors' draw."
     )
     return _rates_figure(protocols, name, curves, ("accuracy", fairness), caption)
 

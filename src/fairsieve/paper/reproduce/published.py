@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal, NamedTuple
 
-from fairsieve.selection.fairness import ABBREVIATIONS
+from fairsieve.notions import NOTIONS
 
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
@@ -75,7 +75,7 @@ def paper_tables() -> dict[str, PaperTable]:
 
 def _parse_column(text: str) -> PaperColumn:
     data, noise, short = text.split()
-    return PaperColumn(data, noise, {name: fairness for fairness, name in ABBREVIATIONS.items()}[short])
+    return PaperColumn(data, noise, {notion.short: name for name, notion in NOTIONS.items()}[short])
 
 
 def _parse_number(text: str) -> Number:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.claims import Judgement, verdict_word
@@ -17,7 +18,6 @@ from fairsieve.paper.reproduce.published import Number, PaperColumn, PaperTable,
 from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.text import number
-from fairsieve.selection.fairness import ABBREVIATIONS
 
 TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {
@@ -40,7 +40,7 @@ FR_TRAIN = (
 
 def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
     """Return a column's title, for example "label flips, EO"."""
-    title = f"{FLIPS[column.noise]}, {ABBREVIATIONS[column.fairness]}"
+    title = f"{FLIPS[column.noise]}, {NOTIONS[column.fairness].short}"
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
@@ -245,7 +245,7 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         rows.append(
             (
                 TITLES[asked["data"]] + draw,
-                f"{FLIPS.get(noise, noise)}, {ABBREVIATIONS[asked['fairness']]}",
+                f"{FLIPS.get(noise, noise)}, {NOTIONS[asked['fairness']].short}",
                 line_title(f"{asked['method']} {asked['validation']}"),
                 ", ".join(f"{name} {value:g}" for name, value in chosen.items()),
                 ", ".join(ends) or "–",

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairsieve.notions import find_notion
 from fairsieve.report.document import (
     Block,
     Cell,
@@ -208,7 +209,7 @@ def _cell(value: Any) -> Cell:
 
 def overall_table(run: TableRun) -> Table:
     """Lay out accuracy and disparity of both models, and what changes; of one where the plain model is kept."""
-    titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
+    titles = {"accuracy": "accuracy", "disparity": f"{find_notion(run.asked.fairness).title} disparity"}
     names = models_of(run) if run.keeps_plain else [*MODELS, "change"]
     columns = (run.scores[0], run.scores[-1], run.change)[: len(names)]
     rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
@@ -370,7 +371,7 @@ def trade_off_figure(run: TableRun) -> Figure:
         xs, ys = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
         titles = [point.title for point in others]
         drawn.append(Series("others on the way", xs, ys, "points", labels=titles, dashed=True))
-    title = f"{run.asked.fairness.replace('_', ' ')} disparity"
+    title = f"{find_notion(run.asked.fairness).title} disparity"
     caption = "Accuracy against disparity on the test part; up and left is better. Lines are 95 % intervals."
     return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
 
