@@ -130,4 +130,14 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+if version_shown := os.environ.get("DOCS_VERSION", "").removeprefix("v"):
+    # The site in versions, see .github/workflows/docs.yml: a menu leads to the others.
+    html_theme_options |= {
+        "switcher": {
+            "json_url": "https://fairsieve.github.io/fairsieve/switcher.json",
+            "version_match": version_shown,
+        },
+        "check_switcher": False,
+        "navbar_end": ["version-switcher", "theme-switcher"],
+    }
 html_sidebars = {"index": [], "install": [], "quickstart": []}
