@@ -143,17 +143,17 @@ def failures(rank, out):
     def attempt(name, losses, **options):
         dist.barrier()
         started = time.perf_counter()
-        sampler = ShardedBatchSampler(
-            [0, 1] * 5, list("aabbaabbab"), 8, clean_ratio=0.8, warmup_epochs=0, timeout=2, **options
-        )
+        fixed = {"clean_ratio": 0.8, "warmup_epochs": 0, "timeout": 2}
         try:
-            losses(sampler)
+            losses(ShardedBatchSampler([0, 1] * 5, list("aabbaabbab"), 8, **fixed, **options))
         except Exception as error:
             told[name] = [type(error).__name__, str(error), time.perf_counter() - started]
 
     fine = lambda sampler: sampler.update(torch.arange(10.0))  # noqa: E731
     attempt("fine", fine)
     attempt("a NaN", lambda s: s.update_losses([0.1, float("nan" if rank == 1 else 2), *[0.5] * 8]))
+    attempt("a setting", fine, seed=rank // 2)
+    attempt("a fairness", fine, fairness=None if rank == 3 else "equalized_odds")
     attempt("a shape", lambda s: s.update(torch.zeros(10 - (rank == 2))))
     attempt("an epoch", lambda s: (s.set_epoch(rank), fine(s)))
     attempt("never comes", lambda s: time.sleep(4) if rank == 2 else fine(s))

@@ -158,6 +158,7 @@ class _FilledBatches(ShardedBatchSampler):
         for kind, message in pass_warnings(self.plan, len(found), self.epochs):
             self._tell(kind, message)
         self.plan.epoch += 1
+        self.position.has_begun = False
         self.own_sizes = [len(batch) for batch in found]
         spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)
         self.present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]

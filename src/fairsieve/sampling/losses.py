@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import OWN_LABEL
@@ -177,6 +177,11 @@ def forward_features(model: nn.Module, batch: Any) -> torch.Tensor:
     >>> forward_features(torch.nn.Linear(2, 1).bfloat16(), torch.ones(3, 2)).shape
     torch.Size([3, 1])
     """
+    if isinstance(batch, Mapping):
+        raise InvalidInputError(
+            f"batches must be the features, or start with them; got a dictionary of {', '.join(map(str, batch))}: say "
+            "how the model takes them, with forward=lambda model, batch: model(…)"
+        )
     features = batch[0] if isinstance(batch, (list, tuple)) else batch
     own = next((each.dtype for each in model.parameters() if each.is_floating_point()), None)
     if own is not None and isinstance(features, torch.Tensor) and features.is_floating_point():
@@ -233,9 +238,38 @@ def quiet_loader(dataset: Dataset[Any], **options: Any) -> DataLoader[Any]:
     return DataLoader(dataset, **({"generator": torch.Generator()} | options))
 
 
-def compute_outputs(model: nn.Module, features: torch.Tensor, *, chunk_size: int = 8192) -> torch.Tensor:
-    """Return the outputs of a model over all samples, in order, without gradients, so many at a time."""
-    return torch.cat([outputs for _, outputs in run_in_chunks(model, features.split(chunk_size))])
+def compute_outputs(
+    model: nn.Module,
+    data: torch.Tensor | Dataset[Any] | DataLoader[Any],
+    *,
+    chunk_size: int = 8192,
+    forward: Forward | None = None,
+    device: torch.device | str | None = None,
+    **loading: Any,
+) -> torch.Tensor:
+    """Return the outputs of a model over all samples, in order, without gradients, so many at a time.
+
+    Of a ``DataLoader`` the dataset is gone through in its order, with the loader's collation and workers.
+    """
+    if isinstance(data, DataLoader):
+        loading = {"collate_fn": data.collate_fn, "num_workers": data.num_workers} | loading
+        data = data.dataset
+    refuse_stream(data)
+    if isinstance(data, torch.Tensor):
+        batches: Any = data.split(chunk_size)
+    else:
+        batches = quiet_loader(data, batch_size=chunk_size, **loading)
+    return torch.cat([outputs for _, outputs in run_in_chunks(model, batches, device, forward)])
+
+
+def refuse_stream(dataset: Any) -> None:
+    """Refuse a dataset that is a stream."""
+    if isinstance(dataset, IterableDataset):
+        raise InvalidInputError(
+            f"dataset must be map-style, with dataset[i] for every sample; got the stream {type(dataset).__name__}: a "
+            "selection asks for samples by their number, which a stream does not have. Store it, or keep its items in "
+            "a list"
+        )
 
 
 def sample_losses(

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.sampling.losses import refuse_stream
 from fairsieve.selection.shuffle import GOLDEN
 from fairsieve.validation import check_share
 
@@ -164,7 +165,8 @@ def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> NDArray[np.in
 
 
 def check_dataset(dataset: Any, samples: int) -> None:
-    """Refuse a dataset that does not hold all samples."""
+    """Refuse a dataset that does not hold all samples, or is a stream."""
+    refuse_stream(dataset)
     if hasattr(dataset, "__len__") and len(dataset) != samples:
         raise InvalidInputError(
             f"dataset must hold all {samples} samples, in the order of the labels; got {len(dataset)}: pass the whole "

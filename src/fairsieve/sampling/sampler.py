@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.notions import EO, OWN_LABEL
@@ -19,6 +19,7 @@ from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
     check_outputs,
+    compute_outputs,
     compute_signals,
     cross_entropy,
     expected_losses,
@@ -28,10 +29,11 @@ from fairsieve.sampling.losses import (
     run_in_chunks,
 )
 from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
+from fairsieve.sampling.position import Position
 from fairsieve.sampling.states import as_tensors, check_origin, plain_settings
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends.numpy import NumpyBackend
-from fairsieve.selection.cells import Cells, cells_checksum
+from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Batching, Plan, check_room
 from fairsieve.selection.fairness import SignalName
 from fairsieve.validation import check_at_least, check_share, shown
@@ -49,8 +51,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     Parameters
     ----------
     labels : array of n labels
-        Any type; the classes are their sorted values.
-    sensitive_features : array of n values, or of several columns, which are crossed
+        Any type; the classes are their sorted values, or ``classes``.
+    sensitive_features : array of n values, or of several columns, which are crossed; None where ``fairness`` is
+        Samples whose group is missing (None, NaN) train, and no fairness looks at them.
     batch_size : int
     fairness : str or None
         The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
@@ -81,6 +84,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     constrained, weighted : bool
         Parts of the method that can be left out; see :class:`~fairsieve.selection.epoch.Plan`.
     pos_label : label, optional
+    classes : sequence of labels, optional
+        All classes, in the order of the model's outputs, where some may not occur among the labels.
     folder : path, optional
         Keep observed losses (see :meth:`observe`) in files there, memory-mapped; in memory when None.
     device : torch device, optional
@@ -112,7 +117,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def __init__(
         self,
         labels: ArrayLike | torch.Tensor,
-        sensitive_features: ArrayLike | torch.Tensor,
+        sensitive_features: ArrayLike | torch.Tensor | None,
         batch_size: int,
         *,
         fairness: str | None = EO,
@@ -128,11 +133,19 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         weighted: bool = True,
         batching: Batching = "even",
         pos_label: Any | None = None,
+        classes: Sequence[Any] | None = None,
         folder: str | Path | None = None,
         device: torch.device | str | None = None,
         label_weights: ArrayLike | torch.Tensor | None = None,
     ) -> None:
-        cells = self._find_cells(labels, sensitive_features)
+        if sensitive_features is None and fairness is not None:
+            raise InvalidInputError(
+                f"sensitive_features must be given for fairness={fairness!r}; got None: pass fairness=None to clean "
+                "the labels alone"
+            )
+        if sensitive_features is None:
+            sensitive_features = np.full(np.shape(as_array("labels", labels))[:1], None)
+        cells = self._find_cells(labels, sensitive_features, classes)
         self.label_weights: torch.Tensor | None = None
         if label_weights is not None:
             cells, self.label_weights = self._agree(lambda: follow_weights(cells, label_weights))
@@ -163,11 +176,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if not self.plan.selected:  # of all samples, of all workers
             raise InvalidInputError("labels must have at least one sample; got none")
         check_room(self.plan, clean_ratio)
-        self._folder = folder
+        self._folder = self._losses_folder(folder)
         self._running: RunningLosses | None = None
         self._averages: torch.Tensor | None = None  # over epochs: of losses, and of signals
-        self._position = 0  # batches of the present pass that were handed out
-        self._skip = 0  # batches that the next pass leaves out, and its update
+        self.position = Position(self.plan)
         self._told: set[str] = set()  # warnings that were given
 
     @classmethod
@@ -185,25 +197,34 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0}
         return cls(*data, clean_ratio=clean_ratio, **(settings | {"batching": "paper"} | options))
 
-    def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
-        return Cells.of(labels, sensitive_features)
+    def _find_cells(self, labels: Any, sensitive_features: Any, classes: Sequence[Any] | None) -> Cells:
+        return Cells.of(labels, sensitive_features, classes=classes, missing="own")
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         return Plan(cells, **options)
+
+    def _losses_folder(self, folder: str | Path | None) -> Path | None:
+        """Return where observed losses are kept, each worker's in a folder of its own."""
+        return None if folder is None else Path(folder)
 
     def _agree(self, compute: Callable[[], Any]) -> Any:
         """Compute something, or fail; several workers fail together."""
         return compute()
 
     @property
+    def _all_settings(self) -> dict[str, Any]:
+        """What the state of another sampler must agree in."""
+        return self.settings | {"momentum": self.momentum}
+
+    @property
     def epoch(self) -> int:
-        """The epoch that the next pass trains."""
+        """The epoch that is trained, or comes next where the one before has ended."""
         return self.plan.epoch
 
     @property
     def needs_update(self) -> bool:
         """Whether the coming epoch selects, so that :meth:`update` must be called."""
-        return not self.plan.in_warmup and not self._skip
+        return self.position.coming >= self.plan.rules.warmup_epochs and not self.position.is_resumed
 
     @property
     def clean_ratios(self) -> NDArray[np.float64] | None:
@@ -223,28 +244,51 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def update(
         self,
-        outputs: torch.Tensor | None = None,
+        outputs: torch.Tensor | nn.Module | None = None,
+        data: torch.Tensor | Dataset[Any] | DataLoader[Any] | None = None,
         *,
         loss: LossFunction = cross_entropy,
         validation: tuple[Any, Any, Any] | None = None,
+        forward: Forward | None = None,
+        chunk_size: int | None = None,
+        **loading: Any,
     ) -> None:
-        """Select the coming epoch's samples, from the model's outputs for *all* samples in order.
+        """Begin an epoch: select what it trains on, from the model's outputs for *all* samples in order.
 
-        During the warm-up only the average of the losses is kept.
+        During the warm-up only the averages over epochs are kept.
 
         Parameters
         ----------
-        outputs : tensor of shape (n,) or (n, 1), or (n, classes)
-            Logits: one per sample for two classes, or one per class. When None, the losses given
-            to :meth:`observe` count, so that no pass over the data is needed.
+        outputs : tensor of shape (n,) or (n, 1), or (n, classes); or the model
+            Logits in evaluation mode: one per sample for two classes, or one per class. Or the model itself, which is
+            then run over ``data`` in evaluation mode and without gradients. When None, the losses given to
+            :meth:`observe` count, so that no pass over the data is needed.
+        data : tensor, map-style dataset or DataLoader
+            All samples in order, for a model: the features, items that start with them, or a loader, whose dataset and
+            collation are used. Samples are judged as this dataset gives them: pass one without augmentation
+            where you can.
         loss : callable
             ``loss(outputs, class_indices)`` → one loss per sample.
         validation : (outputs, labels, sensitive features), optional
-            Held-out samples by which fairness is judged, with the logits of the model for them. A network's errors on
-            what it trains on vanish, and gaps with them; errors on these do not. All workers pass the same.
+            Held-out samples by which fairness is judged, with the logits of the model for them, or with data to run
+            the model over. A network's errors on what it trains on vanish, and gaps with them; errors on these do not.
+            All workers pass the same.
+        forward : callable, optional
+            ``forward(model, batch)`` → outputs, for batches that do not start with the features.
+        chunk_size : int, optional
+            Samples that the model sees at a time; four batches, and at least 256, when None.
+        **loading
+            For the ``DataLoader`` of a dataset: ``num_workers``, ``collate_fn``, …
         """
-        if self._skip:
-            return  # the pass that a loaded state was taken in goes on: its samples are selected
+        if self.position.is_resumed:
+            return  # the epoch that a loaded state was taken in goes on: its samples are selected
+        self.position.begin()
+        if isinstance(outputs, nn.Module):
+            outputs, validation = self._run(outputs, data, validation, forward, chunk_size, loading)
+        elif data is not None:
+            raise InvalidInputError(
+                f"data must come with the model, update(model, data); got {type(outputs).__name__} for the model"
+            )
         judged = None if validation is None else self._agree(lambda: self._judge(validation, loss))
         if outputs is not None:
             measured = self._agree(lambda: self._measured(outputs, loss))
@@ -252,6 +296,26 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             measured = self._agree(self.running.known)
         if not self.plan.in_warmup:
             self.plan.update(*measured, judged=judged)
+
+    def _run(
+        self,
+        model: nn.Module,
+        data: Any,
+        validation: Any,
+        forward: Forward | None,
+        chunk_size: int | None,
+        loading: dict[str, Any],
+    ) -> tuple[torch.Tensor, Any]:
+        """Return the outputs of a model for all samples, and the held-out samples with theirs."""
+        if data is None:
+            raise InvalidInputError("data must be given with the model, update(model, data); got None")
+        size = max(256, 4 * self.plan.rules.batch_size) if chunk_size is None else chunk_size
+        options: dict[str, Any] = {"chunk_size": check_at_least("chunk_size", size, 1), "forward": forward}
+        outputs = self._agree(lambda: compute_outputs(model, data, **options, **loading))
+        if isinstance(validation, tuple) and len(validation) == 3:
+            held_out, *rest = validation
+            validation = (compute_outputs(model, held_out, **options, **loading), *rest)
+        return outputs, validation
 
     def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
         """Return losses and signals, averaged over epochs, from outputs for all samples."""
@@ -302,7 +366,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                 f"validation must be (outputs, labels, sensitive features); got {shown(validation)}"
             )
         own, (outputs, labels, groups) = self.plan.cells, validation
-        held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups)
+        held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups, missing="own")
         if not len(held_out):
             raise InvalidInputError("validation must have at least one sample; got none: leave it out")
         outputs = self._checked(outputs, len(held_out))
@@ -366,7 +430,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
         elif self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,):
             rows = rows.repeat(2, 1)  # groups are compared by losses too, averaged in another way
-        self.running.record(indices, rows, self.epoch)
+        self.running.record(indices, rows, self.position.coming)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
         """Return the samples to look at again: ``share`` of those that the last epoch did not train on.
@@ -374,7 +438,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         They take turns, so that each is looked at every 1/share epochs. Samples that have no loss at
         all come in addition.
         """
-        return self.running.stale(share, self.epoch, self.first)
+        return self.running.stale(share, self.position.coming, self.first)
 
     def refresh(
         self,
@@ -401,7 +465,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         **loading
             For the ``DataLoader`` of a dataset: ``num_workers``, ``collate_fn``, …
         """
-        if self.plan.in_warmup:
+        if not self.needs_update:
             return
         check_dataset(dataset, len(self.plan.cells))
         stale = self.stale(share)
@@ -431,8 +495,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return losses, compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next; without it every pass moves on by one."""
-        self.plan.epoch = check_at_least("epoch", epoch, 0)
+        """Say which epoch comes next; without it every whole pass, and every :meth:`update`, moves on by one."""
+        self.position.set_epoch(epoch)
 
     def __len__(self) -> int:
         return self.plan.batches_per_epoch
@@ -443,17 +507,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def batches(self) -> Iterator[torch.Tensor]:
         """Give a pass as index tensors, for loops without a ``DataLoader``; on a device where the samples are."""
-        # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
-        # does) does not count as a pass.
         batches = self.plan.batches()
         for kind, message in pass_warnings(self.plan, len(batches), self.epochs):
             self._tell(kind, message)
-        self.plan.epoch += 1
-        self._position, self._skip = self._skip, 0
-        for batch in batches[self._position :]:
-            self._position += 1
-            yield torch.as_tensor(batch)
-        self._position = 0
+        yield from map(torch.as_tensor, self.position.hand_out(batches))
 
     def summary(self) -> Summary:
         """Return samples, selection, weights, clean ratios and gaps of every cell; print it, or show it in a notebook.
@@ -470,12 +527,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         Taken inside an epoch, it continues there. A ``DataLoader`` with workers reads ahead: tell it how many
         batches of the epoch were ``trained``.
         """
-        position = self._position if trained is None else check_at_least("trained", trained, 0)
-        state = self.plan.state_dict() | {
-            "position": position,
-            "checksum": self._checksum(),
-            "settings": plain_settings(self.settings),
-        }
+        state = self.plan.state_dict() | self.position.state_dict(trained)
+        state |= {"checksum": self._checksum(), "settings": plain_settings(self._all_settings)}
         if self._averages is not None:
             state["averages"] = self._averages.cpu().numpy()
         if self._running is not None:
@@ -488,12 +541,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
-        check_origin(state, self.settings, self._checksum())
+        check_origin(state, self._all_settings, self._checksum())
         self.plan.load_state_dict(state)
+        self.position.load_state_dict(state)
+        self._averages = torch.as_tensor(state["averages"]).clone() if "averages" in state else None
+        self._running = None
         if "running" in state:
             self.running.load_state_dict(state["running"])
-        if "averages" in state:
-            self._averages = torch.as_tensor(state["averages"]).clone()
-        # A pass that was begun goes on after so many of its batches.
-        self._position, self._skip = 0, int(state.get("position", 0))
-        self.plan.epoch -= self._skip > 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, default_collate
 
+from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
-from fairsieve.sampling.states import join_parts
+from fairsieve.sampling.states import join_parts, plain_settings
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.backends.sharded import ShardedBackend
 from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
+
+OWN_TO_A_WORKER = ("label_weights", "folder", "device")
 
 
 class ShardedPlan(Plan):
@@ -125,14 +129,31 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         **options: Any,
     ) -> None:
         self.workers = Workers(timeout=timeout, group=group)
+        self._compare({"batch_size": batch_size} | options)
         super().__init__(labels, sensitive_features, batch_size, **options)
 
-    def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
+    def _compare(self, options: dict[str, Any]) -> None:
+        """Refuse settings that differ between workers, before anybody waits for what others never send."""
+        own = plain_settings({name: value for name, value in options.items() if name not in OWN_TO_A_WORKER})
+        for rank, theirs in enumerate(self.workers.gather_objects(own)):
+            for name in sorted(own.keys() | theirs.keys()):
+                mine, other = (repr(each[name]) if name in each else "left out" for each in (own, theirs))
+                if mine != other:
+                    raise InvalidInputError(
+                        f"{name} must be the same on all workers; it is {mine} on rank {self.workers.rank} and {other} "
+                        f"on rank {rank}"
+                    )
+
+    def _losses_folder(self, folder: str | Path | None) -> Path | None:
+        return None if folder is None else Path(folder) / f"rank-{self.workers.rank}"
+
+    def _find_cells(self, labels: Any, sensitive_features: Any, classes: Sequence[Any] | None) -> Cells:
         workers = self.workers
-        found = workers.together(lambda: Cells.of(labels, sensitive_features))
+        found = workers.together(lambda: Cells.of(labels, sensitive_features, classes=classes, missing="own"))
         known = workers.gather_objects((found.classes, found.groups))
-        classes, groups = (merged([each[side] for each in known]) for side in (0, 1))
-        return Cells.of(labels, sensitive_features, classes=classes, group_values=groups)
+        of_all, groups = (merged([each[side] for each in known]) for side in (0, 1))
+        classes = of_all if classes is None else classes
+        return Cells.of(labels, sensitive_features, classes=classes, group_values=groups, missing="own")
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         plan = ShardedPlan(cells, workers=self.workers, **options)

@@ -346,6 +346,7 @@ class Plan:
             "indices": as_array("indices", self.indices).copy(),
             "is_selective": self.is_selective,
             "samples": len(self.cells),
+            **({"clean_ratios": self.clean_ratios.copy()} if self.clean_ratios is not None else {}),
         } | ({} if self.steps is None else self.steps.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -380,6 +381,8 @@ class Plan:
         self.ratios = ratios
         self.indices = indices
         self.is_selective = bool(state["is_selective"])
+        if self.estimates_ratios:
+            self.clean_ratios = check_ratio_table(state["clean_ratios"], self.cells)
         if self.steps is not None:
             self.steps.load_state_dict(state)
 
