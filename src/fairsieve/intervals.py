@@ -179,9 +179,18 @@ def bound_change_of_largest(
     if not before.size:
         return Score(0.0, (0.0, 0.0))
     value = float(np.abs(after).max() - np.abs(before).max())
-    high = _highest_change(before, drawn_before, after, drawn_after)
-    low = -_highest_change(after, drawn_after, before, drawn_before)
+    # values that cannot be the largest do not count
+    ahead, behind = (_contenders(*side) for side in ((before, drawn_before), (after, drawn_after)))
+    first, second = (before[ahead], drawn_before[:, ahead]), (after[behind], drawn_after[:, behind])
+    high, low = _highest_change(*first, *second), -_highest_change(*second, *first)
     return Score(value, (min(low, value), max(high, value)))
+
+
+def _contenders(values: Floats, drawn: Floats) -> NDArray[np.bool_]:
+    """Find the values that may be the largest, for all that the draws say."""
+    low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
+    least = bound_largest(values, drawn).interval[0]
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)) >= least)
 
 
 def _highest_change(before: Floats, drawn_before: Floats, after: Floats, drawn_after: Floats) -> float:

@@ -15,6 +15,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples, read_seed
 from fairsieve.label_noise.explanations import (
     Choice,
+    FlipRates,
     RandomFlips,
     explain_at_random,
     explain_by_aim,
@@ -105,8 +106,9 @@ class CleanRatioEstimate:
         Probabilities of the true classes by models that did not see the check of the sample.
     highest_rates : array of shape (classes, groups), optional
         The highest flip rates, at 95 % confidence, of labels wrong at random; None where that was not asked.
-    rate_error : float
-        Standard error of the flip rates, as a share of them.
+    likely_rates : tuple of FlipRates
+        What the flip rates of labels wrong at random may be, and how sure that is: one rate or one for each group, as
+        ``flip_rates`` has them, and one for each class; empty where none were found.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class CleanRatioEstimate:
     verified_weight: NDArray[np.float64] | None = None
     unseen: NDArray[np.float64] | None = None
     highest_rates: NDArray[np.float64] | None = None
-    rate_error: float = 0.0
+    likely_rates: tuple[FlipRates, ...] = ()
 
     def _repr_html_(self) -> str:
         known = "" if self.credible else "which labels are wrong cannot be known: "
@@ -192,11 +194,6 @@ class CleanRatioEstimate:
             values = getattr(self, name)
             some[name] = None if values is None else values[rows]
         return replace(self, **some)
-
-    def draw_rates(self, seed: int, times: int) -> NDArray[np.float64]:
-        """Draw flip rates of labels wrong at random by what is known of them, (times, classes, groups)."""
-        factors = np.exp(self.rate_error * np.random.default_rng(seed).standard_normal(times))
-        return np.asarray(self.flip_rates * factors[:, None, None])
 
     def draw_labels(self, seed: int) -> NDArray[np.int64]:
         """Draw a class for each sample by its chances; checked ones get theirs."""
@@ -290,8 +287,15 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
     rates = tables and VerifiedRates(*(table[:, pool] for table in tables))
     noise, flip_rates = found.noise[:, pool], found.flip_rates[:, pool]
     highest = None if found.highest_rates is None else found.highest_rates[:, pool]
+    likely = tuple(each.spread(pool) for each in found.likely_rates)
     return replace(
-        found, cells=cells, noise=noise, flip_rates=flip_rates, verified=rates, highest_rates=highest
+        found,
+        cells=cells,
+        noise=noise,
+        flip_rates=flip_rates,
+        verified=rates,
+        highest_rates=highest,
+        likely_rates=likely,
     )
 
 
@@ -363,10 +367,8 @@ class _Estimation:
         low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
         ratio = float(np.clip(1 - random.share - random.error, low, high))
         true_class = model.true_class(self.observe(design))
-        error = random.error / random.share
-        return self.build(
-            ratio, (low, high), verdict, true_class, model.flip_rates.T.copy(), rate_error=error
-        )
+        rates = model.flip_rates.T.copy()
+        return self.build(ratio, (low, high), verdict, true_class, rates, likely_rates=random.rates)
 
     def aimed(self, model: FlipModel) -> CleanRatioEstimate:
         """Follow aimed flips: the labels that are surely wrong, where that is credible."""

@@ -10,11 +10,12 @@ systematically, by a feature or for one group, do not show.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from fairsieve.label_noise.flip_model import (
     FlipModel,
@@ -39,6 +40,8 @@ LIKELY = 0.6  # so likely
 SUREST_PARTS = (0.1, 0.2, 0.4)
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
+WIDENED = 2.0  # the variance of the rates, since the model of the truth is only nearly right
+LEAST_LEVEL = -8.0  # of the logit of a rate
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
 MOST_OF_IT = 0.8  # share of the boosted model's gain that aimed flips must explain
@@ -63,6 +66,46 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
+class FlipRates:
+    """Rates of labels wrong at random, and how sure they are.
+
+    Attributes
+    ----------
+    levels : array of shape (rates,)
+        The logits of the free rates.
+    covariance : array of shape (rates, rates)
+    ties : integer array of shape (classes, groups)
+        Which free rate each cell has.
+    highest : array of shape (classes, groups)
+        What no rate exceeds, see :func:`explain_at_random`.
+    """
+
+    levels: Floats
+    covariance: Floats
+    ties: Codes
+    highest: Floats
+
+    @property
+    def likeliest(self) -> Floats:
+        """The rates by class and group."""
+        return self._of(self.levels)
+
+    def draw(self, rng: np.random.Generator, times: int) -> Floats:
+        """Draw rates again, (times, classes, groups)."""
+        drawn = rng.standard_normal((times, len(self.levels))) @ np.linalg.cholesky(self.covariance).T
+        return self._of(self.levels + drawn)
+
+    def spread(self, pool: Codes) -> FlipRates:
+        """Return the rates of groups, each of which was looked at as one of ``pool``."""
+        return replace(self, ties=self.ties[:, pool], highest=self.highest[:, pool])
+
+    def _of(self, levels: Floats) -> Floats:
+        least = np.full(len(self.levels), np.inf)
+        np.minimum.at(least, self.ties.ravel(), self.highest.ravel())
+        return np.asarray(np.minimum(expit(levels), least)[..., self.ties])
+
+
+@dataclass(frozen=True, eq=False)
 class RandomFlips:
     """What speaks for labels wrong at random.
 
@@ -79,6 +122,8 @@ class RandomFlips:
         The likeliest share of wrong labels and its standard error, if the model of the truth is right.
     unsure : bool
         Whether the truth itself may be what nobody can be sure of.
+    rates : tuple of FlipRates
+        What the rates may be: one, or one for each group, as the model has them; and one for each class.
     """
 
     highest: Floats
@@ -88,6 +133,7 @@ class RandomFlips:
     share: float = 0.0
     error: float = 0.0
     unsure: bool = False
+    rates: tuple[FlipRates, ...] = ()
 
     @property
     def least(self) -> float:
@@ -165,7 +211,38 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     error = max(error, share / max(2 * gain, 1e-9) ** 0.5)  # near a rate of 0 the gain says how sure it is
     if share <= MARGIN * error:
         return RandomFlips(highest, most)
-    return RandomFlips(highest, most, model, used, share, error, _is_unsure(survey, observed, plain, model))
+    unsure = _is_unsure(survey, observed, plain, model)
+    rates = _find_rates(survey, tried.base, model, highest)
+    assert model.ties is not None
+    level = np.maximum(logit(rates[0].likeliest.T), LEAST_LEVEL)
+    model = fit_flips(observed, replace(model, level=level), model.ties, known=True)
+    share, _ = model.noise(observed)
+    if share <= MARGIN * error:
+        return RandomFlips(highest, most)
+    return RandomFlips(highest, most, model, used, share, error, unsure, rates)
+
+
+def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floats) -> tuple[FlipRates, ...]:
+    """Find the rates by the linear or curved predictor alone, as the model ties them and for each class.
+
+    A boosted predictor's logits level off by themselves, so that beside them the rates come out too low; how far
+    is part of the error.
+    """
+    observed = survey.observe(stack([base.scores], survey.groups, survey.group_count))
+    plain = fit_plain(observed)
+    assert model.ties is not None
+    by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)[1]
+    found = []
+    for ties in (model.ties, by_class.reshape(model.ties.shape)):
+        fitted = fit_flips(observed, plain, ties)
+        count = int(ties.max()) + 1
+        levels, others = (
+            np.bincount(ties.ravel(), each.level.ravel()) / np.bincount(ties.ravel())
+            for each in (fitted, model)
+        )
+        covariance = WIDENED * fitted.covariance(observed) + np.diag((levels - others) ** 2)
+        found.append(FlipRates(levels, covariance + 1e-9 * np.eye(count), ties.T.copy(), highest))
+    return tuple(found)
 
 
 def _by_group(survey: Survey) -> Codes:

@@ -99,15 +99,19 @@ class FlipModel:
         shares = own @ probabilities(observed.design @ self.weights) / observed.weights.sum()
         share = float((shares * self.flip_rates).sum())
         assert self.ties is not None
+        slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
+        return share, max(float(slope @ self.covariance(observed) @ slope), 0.0) ** 0.5
+
+    def covariance(self, observed: Observed) -> Floats:
+        """Compute the covariance of the free rates' logits, from the information in the labels."""
+        assert self.ties is not None
         _, by_logit, by_level, _ = _scores(self, observed, aimed=False)
         tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[:, observed.groups]
         parts = [observed.design * by_logit[:, [number]] for number in range(by_logit.shape[1])]
         scores = np.column_stack([*parts, np.einsum("nc,rnc->nr", by_level, tied)])  # r: rates
         information = scores.T @ (scores * observed.weights[:, None]) + 1e-6 * np.eye(scores.shape[1])
-        slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
-        rates = slice(-len(slope), None)
-        variance = float(slope @ np.linalg.pinv(information, hermitian=True)[rates, rates] @ slope)
-        return share, max(variance, 0.0) ** 0.5
+        rates = slice(-len(tied), None)
+        return np.asarray(np.linalg.pinv(information, hermitian=True)[rates, rates])
 
 
 def fit_plain(observed: Observed, start: Floats | None = None) -> FlipModel:
@@ -160,18 +164,27 @@ def fit_left_out(observed: Observed, model: FlipModel, folds: Codes) -> Floats:
 
 
 def fit_flips(
-    observed: Observed, start: FlipModel, ties: Codes, *, aimed: bool = False, steps: int = MOST_STEPS
+    observed: Observed,
+    start: FlipModel,
+    ties: Codes,
+    *,
+    aimed: bool = False,
+    steps: int = MOST_STEPS,
+    known: bool = False,
 ) -> FlipModel:
     """Fit labels wrong at random, or aimed, starting from another model's weights and rates.
 
-    ``ties`` numbers the rates of (group, class) from 0: cells with the same number share a rate.
+    ``ties`` numbers the rates of (group, class) from 0: cells with the same number share a rate. Where rates are
+    ``known``, they stay those of ``start``.
     """
     size, rates, counts = start.weights.size, int(ties.max()) + 1, np.bincount(ties.ravel())
     # Near a rate of 0 the slope is too small to leave it.
-    level = np.where(start.level > -4.0, start.level, -2.0)
+    level = start.level if known else np.where(start.level > -4.0, start.level, -2.0)
     aim = np.where(start.aim > 0, start.aim, 0.5) if aimed else np.zeros_like(level)
     tables = [np.bincount(ties.ravel(), table.ravel()) / counts for table in (level, aim)[: 1 + aimed]]
     ridge = np.concatenate([_ridge(observed).ravel(), np.zeros(rates), np.full(rates * aimed, AIM_RIDGE)])
+
+    levels = [(level, level) for level in tables[0].tolist()] if known else [LEVELS] * rates
 
     def model_at(values: Floats) -> FlipModel:
         by_cell = [part[ties] for part in np.split(values[size:], 1 + aimed)]
@@ -191,7 +204,7 @@ def fit_flips(
         np.concatenate([start.weights.ravel(), *tables]),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(None, None)] * size + [LEVELS] * rates + [AIMS] * (rates * aimed),
+        bounds=[(None, None)] * size + levels + [AIMS] * (rates * aimed),
         options={"maxiter": steps, "ftol": TOLERANCE},
     )
     model = model_at(found.x)

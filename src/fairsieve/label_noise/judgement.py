@@ -285,9 +285,9 @@ def _choose_worlds(
         aimed = count_by_aim(judged, estimate)
         return "estimate", lambda: aimed
     if estimate.acts:
-        drawn = estimate.draw_rates(judged.seed, DRAWS)
-        world = undo_flips(given, estimate.flip_rates, drawn)
-        return "estimate", lambda: [world]
+        rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
+        worlds = [undo_flips(given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates]
+        return "estimate", lambda: worlds
     if 1 - estimate.interval[0] > HARMLESS:
         unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
         ways = _ways_to_be_wrong(unknown)
