@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -142,7 +141,7 @@ def show(records: list[dict]) -> None:
             level = [
                 (low <= true[1] <= high, high - low)
                 for one in some
-                for true, (_, low, high) in zip(one["true"], one["disparity"])
+                for true, (_, low, high) in zip(one["true"], one["disparity"], strict=False)
             ]
             moved = [one["true"][1][1] - one["true"][0][1] for one in some]
             change = [
@@ -150,17 +149,17 @@ def show(records: list[dict]) -> None:
                     one["change"]["disparity"][1] <= move <= one["change"]["disparity"][2],
                     one["change"]["disparity"][2] - one["change"]["disparity"][1],
                 )
-                for one, move in zip(some, moved)
+                for one, move in zip(some, moved, strict=False)
             ]
             naive = np.mean(
                 [
                     one["naive"]["disparity"][1] <= move <= one["naive"]["disparity"][2]
-                    for one, move in zip(some, moved)
+                    for one, move in zip(some, moved, strict=False)
                 ]
             )
             lost = [one["true"][0][0] - one["true"][1][0] for one in some]
-            holds = [move >= 0 for one, move in zip(some, moved) if one["alike"] == "holds"]
-            holds += [loss > 0.01 for one, loss in zip(some, lost) if one["kept"] == "holds"]
+            holds = [move >= 0 for one, move in zip(some, moved, strict=False) if one["alike"] == "holds"]
+            holds += [loss > 0.01 for one, loss in zip(some, lost, strict=False) if one["kept"] == "holds"]
             told = (
                 np.mean([one["alike"] != "cannot tell" for one in some]),
                 np.mean([one["kept"] != "cannot tell" for one in some]),
