@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from fairsieve.label_noise.estimate import estimate_clean_ratio as estimate_clean_ratio
     from fairsieve.label_noise.true_measures import measure_true_labels as measure_true_labels
     from fairsieve.metrics import demographic_parity_disparity as demographic_parity_disparity
+    from fairsieve.metrics import equal_error_rate_disparity as equal_error_rate_disparity
     from fairsieve.metrics import equal_opportunity_disparity as equal_opportunity_disparity
     from fairsieve.metrics import equalized_odds_disparity as equalized_odds_disparity
+    from fairsieve.metrics import predictive_parity_disparity as predictive_parity_disparity
     from fairsieve.samples import Samples as Samples
     from fairsieve.sampling.losses import sample_losses as sample_losses
     from fairsieve.sampling.sampler import FairRobustBatchSampler as FairRobustBatchSampler
@@ -48,12 +50,14 @@ LATER = {
     "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.estimators.displays",
     "demographic_parity_disparity": "fairsieve.metrics",
+    "equal_error_rate_disparity": "fairsieve.metrics",
     "equal_opportunity_disparity": "fairsieve.metrics",
     "equalized_odds_disparity": "fairsieve.metrics",
     "estimate_clean_ratio": "fairsieve.label_noise.estimate",
     "measure_true_labels": "fairsieve.label_noise.true_measures",
     "fairness_scorer": "fairsieve.estimators.scorers",
     "fit": "fairsieve.training.fit",
+    "predictive_parity_disparity": "fairsieve.metrics",
     "sample_losses": "fairsieve.sampling.losses",
     "select": "fairsieve.selection.select",
     "shard_of": "fairsieve.sampling.workers",

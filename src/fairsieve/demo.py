@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve.data.nhanes import load_nhanes
 from fairsieve.data.splits import split
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.metrics import accuracy, equalized_odds_disparity
+from fairsieve.metrics import accuracy, disparity
+from fairsieve.notions import EO
 from fairsieve.report.looks import colour, looks_of, pyplot
 from fairsieve.samples import Samples
 
@@ -76,7 +77,7 @@ def run_demo(splits: int, report: Callable[[str], None]) -> tuple[Samples, pd.Da
             row = {
                 "method": name,
                 "accuracy": accuracy(test.truth, predicted),
-                "disparity": equalized_odds_disparity(test.truth, predicted, sensitive_features=test.groups),
+                "disparity": disparity(EO, test.truth, predicted, sensitive_features=test.groups),
             }
             for group in people.cells.groups:
                 row[group] = float(predicted[(test.groups == group) & (test.truth == 1)].mean())

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.notions import DP, EO, EOPP, find_notion
+from fairsieve.notions import DP, EER, EO, EOPP, PP, find_notion
 from fairsieve.rates import compared_rates
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
@@ -112,6 +112,52 @@ def equal_opportunity_disparity(
         "method": method,
     }
     return disparity(EOPP, y_true, y_pred, pos_label=pos_label, **options)
+
+
+def equal_error_rate_disparity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+) -> float:
+    """Compute max over z of ``|Pr(ŷ ≠ y | z) − Pr(ŷ ≠ y)|``: how far groups differ in how often they are mistaken.
+
+    >>> equal_error_rate_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
+    0.25
+    """
+    options: Any = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "method": method,
+    }
+    return disparity(EER, y_true, y_pred, **options)
+
+
+def predictive_parity_disparity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+    pos_label: Any | None = None,
+) -> float:
+    """Compute max over z of ``|Pr(y | z, ŷ = y) − Pr(y | ŷ = y)|`` for the positive label y alone.
+
+    ``pos_label`` is the last label in sorted order when None, and must be given with three or more. A group that is
+    never predicted positive is left out.
+
+    >>> predictive_parity_disparity([0, 1, 1, 1], [1, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
+    0.25
+    """
+    options: Any = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "method": method,
+    }
+    return disparity(PP, y_true, y_pred, pos_label=pos_label, **options)
 
 
 def disparity(

@@ -143,6 +143,7 @@ def _compare_predictions(classes: int, positive: int) -> Comparisons:
 
 # Equalized odds and demographic parity are those of the paper.
 EO, DP, EOPP = "equalized_odds", "demographic_parity", "equal_opportunity"
+EER, PP = "equal_error_rate", "predictive_parity"
 
 NOTIONS: dict[str, Notion] = {
     notion.name: notion
@@ -177,8 +178,24 @@ NOTIONS: dict[str, Notion] = {
                 (OWN_LABEL,), [(0, positive, 1)], by_group=False
             ),
         ),
+        Notion(
+            EER,
+            "EER",
+            "predictions are wrong equally often in every group",
+            lambda classes, positive: [Rate(ANY, WRONG)],
+        ),
+        Notion(
+            PP,
+            "PP",
+            "of those predicted the positive label, the same share has it in every group",
+            lambda classes, positive: [Rate(positive, positive, of_predicted=positive)],
+            needs_positive=True,
+        ),
     )
 }
+
+
+BY_SHORT = {notion.short: name for name, notion in NOTIONS.items()}
 
 
 def find_notion(fairness: Any) -> Notion:

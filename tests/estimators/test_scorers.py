@@ -17,8 +17,7 @@ from fairsieve import fairness_scorer
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import accuracy
-
-NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+from fairsieve.notions import NOTIONS
 
 
 @pytest.fixture(scope="module")

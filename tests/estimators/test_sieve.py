@@ -33,6 +33,7 @@ from fairsieve import (
 )
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 BOOSTER = LGBMClassifier(n_estimators=10, num_leaves=4, n_jobs=1, verbose=-1)
@@ -77,7 +78,7 @@ def test_scikit_learns_checks(estimator, check):
     ],
     ids=["lightgbm", "hist-gradient-boosting", "pipeline"],
 )
-@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
+@pytest.mark.parametrize("fairness", NOTIONS)
 def test_final_model_is_the_classifier_fitted_with_the_stored_weights(data, estimator, clean_ratio, fairness):
     model = SieveClassifier(estimator, fairness, **(SHORT | {"clean_ratio": clean_ratio}))
     model.fit(data.features, data.labels, sensitive_features=data.groups)
@@ -105,7 +106,7 @@ def fit_as_weighed(estimator, data, weights):
     seed=st.integers(0, 2**32 - 1),
     classes=st.integers(2, 3),
     groups=st.integers(1, 3),
-    fairness=st.sampled_from(["equalized_odds", "demographic_parity"]),
+    fairness=st.sampled_from(["equalized_odds", "demographic_parity", "equal_error_rate"]),
     clean_ratio=st.sampled_from([0.6, 1.0]),
     cv=st.sampled_from([None, 2]),
 )

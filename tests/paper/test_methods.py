@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fairsieve.data import (
     synthetic_splits,
 )
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.measures import measure
 from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.noise_losses import estimate_noise_rates
@@ -109,6 +111,18 @@ def test_methods_by_name():
     assert [m.name for m in find_methods("lr,fairsieve")] == ["lr", "fairsieve"]
     assert [m.name for m in find_methods("default")][:2] == ["plain", "fairsieve"]
     assert len(find_methods("all")) == len(METHODS)
+
+
+@EVERY
+def test_a_notion_is_served_or_refused_by_name(method, data, validation):
+    for notion in NOTIONS.values():
+        asked = replace(SHORT, fairness=notion.name)
+        if notion.name in method.notions:
+            assert set(train(method, data, validation, asked).predict(data)) <= {0, 1}
+        else:
+            told = f"{method.name}|{notion.title}".replace("+", r"\+")
+            with pytest.raises(InvalidInputError, match=f"({told}) .*({told}).* Use a method that can"):
+                train(method, data, validation, asked)
 
 
 # What each method exists for, over a few draws of the synthetic data.

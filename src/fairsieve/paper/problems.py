@@ -16,6 +16,7 @@ from fairsieve.data.flips import NoisyLabels, flip_group_targeted, flip_margin, 
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, synthetic_splits
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_choice
@@ -129,6 +130,6 @@ def attack_problem(
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     check_choice("data", data, BATCH_SIZES)
-    epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == "equalized_odds" else 500
+    epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == EO else 500
     ratio = 1.0 if noise == "none" else 1 - rate
     return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=BATCH_SIZES[data])

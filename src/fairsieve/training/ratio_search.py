@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_from_table
-from fairsieve.notions import Rate
+from fairsieve.notions import ANY, WRONG, Rate
 from fairsieve.rates import compared_rates
 
 Floats = NDArray[np.float64]
@@ -200,11 +200,16 @@ class RatioSearch(Generic[Trained]):
 
     def candidates(self, gap: Gap) -> list[tuple[int, ...]]:
         """List moves: the class, the groups, and the signs in the class itself and in the others."""
-        signs = [(1, 0), (0, -1), (1, -1)]
-        compared = compared_rates(self.settings.fairness, len(self.natural), self.settings.positive)
-        if len({rate.of_true for rate in compared.rates}) > 1:
+        compared = compared_rates(self.settings.fairness, len(self.natural), self.settings.positive).rates
+        predicted, signs = [gap.rate.predicted], [(1, 0), (0, -1), (1, -1)]
+        if len({rate.of_true for rate in compared}) > 1:
             signs.append((1, 1))  # the other classes' rates of the group are compared too
-        return [(gap.rate.predicted, gap.low, gap.high, *pair) for pair in signs]
+        if gap.rate.predicted < 0:  # right or wrong predictions, of whichever class
+            predicted, signs = list(range(len(self.natural))), [(1, 0), (1, -1), (1, 1)]
+        if gap.rate.predicted == WRONG or gap.rate.of_predicted != ANY:
+            # The rate rises as the group weighs less: errors, or hits among fewer predictions.
+            signs = [(-own, -others) for own, others in signs]
+        return [(label, gap.low, gap.high, *pair) for label in predicted for pair in signs]
 
     def shift(self, ratios: Floats, move: tuple[int, ...], length: float) -> Floats | None:
         """Move ratios towards a group in a class and, by the second sign, in the others; None if nothing can move."""

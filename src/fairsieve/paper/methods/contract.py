@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS, find_notion
 from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
@@ -89,6 +90,8 @@ class Method:
         Whether it is given a validation set. Its hyperparameters are chosen on that set.
     most_groups, most_classes : int or None
         The most groups and classes it can treat.
+    notions : tuple of str
+        The notions of fairness that can be asked of it.
     """
 
     name: str
@@ -101,6 +104,7 @@ class Method:
     uses_validation: bool = False
     most_groups: int | None = None
     most_classes: int | None = None
+    notions: tuple[str, ...] = tuple(NOTIONS)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "short", self.short or self.title)
@@ -123,6 +127,12 @@ class Method:
                     f"{self.name} is defined for at most {most} {what}; data has {sizes[what]}. Use a method that "
                     "takes more, such as fairsieve"
                 )
+        if given.settings.fairness not in self.notions:
+            raise InvalidInputError(
+                f"{self.name} cannot make {find_notion(given.settings.fairness).title} hold, only "
+                f"{', '.join(find_notion(name).title for name in self.notions)}. Use a method that can, such as "
+                "fairsieve"
+            )
         values = self.options()[0] | dict(values)
         known = {name: value for name, value in values.items() if name in given.settings.__dataclass_fields__}
         own = {name: value for name, value in values.items() if name not in known}

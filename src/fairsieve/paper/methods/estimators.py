@@ -19,15 +19,19 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.notions import DP, EER, EO, EOPP
 from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Trained, TrainingInput
 from fairsieve.samples import Samples
 
+# What fairlearn calls the notions of fairness that ExponentiatedGradient and ThresholdOptimizer can serve.
 MOMENTS = {
-    "equalized_odds": ("EqualizedOdds", "equalized_odds"),
-    "demographic_parity": ("DemographicParity", "demographic_parity"),
-    "equal_opportunity": ("TruePositiveRateParity", "true_positive_rate_parity"),
+    EO: "EqualizedOdds",
+    DP: "DemographicParity",
+    EOPP: "TruePositiveRateParity",
+    EER: "ErrorRateParity",
 }
+CONSTRAINTS = {EO: "equalized_odds", DP: "demographic_parity", EOPP: "true_positive_rate_parity"}
 EPS = 0.01  # how far a group's rate may lie from the overall rate, for ExponentiatedGradient
 
 
@@ -63,7 +67,7 @@ def train_fairsieve(given: TrainingInput) -> Trained:
 def train_exponentiated_gradient(given: TrainingInput) -> Trained:
     """Train a mixture of regressions."""
     data, reductions = given.data, _import_fairlearn("reductions")
-    moment = getattr(reductions, MOMENTS[given.settings.fairness][0])(difference_bound=EPS)
+    moment = getattr(reductions, MOMENTS[given.settings.fairness])(difference_bound=EPS)
     model = reductions.ExponentiatedGradient(_regression(), moment, eps=EPS, max_iter=50)
     with _quiet():
         model.fit(data.features, data.cells.label_codes, sensitive_features=data.cells.group_codes)
@@ -85,7 +89,7 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
     regression, rows = _regression().fit(data.features, targets), np.isin(groups, complete)
     model = _import_fairlearn("postprocessing").ThresholdOptimizer(
         estimator=regression,
-        constraints=MOMENTS[given.settings.fairness][1],
+        constraints=CONSTRAINTS[given.settings.fairness],
         prefit=True,
         predict_method="predict_proba",
     )

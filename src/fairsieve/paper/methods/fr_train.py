@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError
+from fairsieve.notions import EO, EOPP
 from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.paper.methods.selection import train_loop
@@ -263,7 +264,7 @@ def _new_game(given: TrainingInput, published: bool, fairness_weight: float) -> 
     inputs, real_inputs = (np.column_stack([part, np.ones(len(part))]) for part in (inputs, real_inputs))
     labels, right = (2.0 * part.cells.label_codes.astype(np.float64) - 1 for part in (data, validation))
     counted = np.ones(len(data))
-    if settings.fairness == "equal_opportunity":
+    if settings.fairness == EOPP:
         counted = (data.cells.label_codes == data.cells.class_index(settings.pos_label)).astype(np.float64)
     k = inputs.shape[1]
     if published:
@@ -277,7 +278,7 @@ def _new_game(given: TrainingInput, published: bool, fairness_weight: float) -> 
         fair = np.zeros(3)
     shuffle = np.random.default_rng([given.seed, 1])
     parts, real_parts = _parts(len(data), shuffle), _parts(len(validation), shuffle)
-    sees_label = settings.fairness == "equalized_odds"
+    sees_label = settings.fairness == EO
     fair[1] = fair[1] if sees_label else 0.0
     return _Game(
         _columns(x, parts),

@@ -25,6 +25,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
+from fairsieve.notions import DP, EO, EOPP
 from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
@@ -85,9 +86,7 @@ def _minimise(data: Samples, loss: str, rates: Floats, mu: float, fairness: str)
     if loss == "peer":
         shares = cells.counts / np.maximum(cells.counts.sum(axis=0), 1)
         pulls = (np.eye(2)[y] - shares.T[z]) / spread[:, None]
-    masks = [truth[:, 1], truth[:, 0]] if fairness == "equalized_odds" else [truth[:, 1]]
-    if fairness == "demographic_parity":
-        masks = [np.ones(len(data))]
+    masks = {EO: [truth[:, 1], truth[:, 0]], DP: [np.ones(len(data))], EOPP: [truth[:, 1]]}[fairness]
     tests = []  # weights whose products with the smooth predictions are differences of rates between groups
     for mask in masks:
         parts = [np.where(z == group, mask, 0.0) for group in range(cells.shape[1])]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS
 from fairsieve.paper.methods import estimators
 from fairsieve.paper.methods.contract import Family, Method
 from fairsieve.paper.methods.fr_train import train_fr_train
@@ -26,31 +27,34 @@ FEWER_STEP_SIZES = {"step_size": (0.001, 0.0001, 0.0005, 0.005, 0.02)}
 FEWER_PENALTY_WEIGHTS = {"penalty_weight": (1.0, 0.1, 0.3, 3.0, 10.0, 100.0)}
 
 BOTH: Family = "fair and robust"
-TWO: dict[str, Any] = {"most_groups": 2, "most_classes": 2}
+# Losses of cells, covariances and discriminators say whether these hold.
+COMPARED: Any = {"notions": tuple(name for name, one in NOTIONS.items() if one.list_comparisons is not None)}
+TWO: Any = COMPARED | {"most_groups": 2, "most_classes": 2}
 MUS = {"mu": (1.0, 0.0001, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0, 10000.0)}
 
 PAPER = (
     Method("lr", "LR", Look("grey"), "plain", partial(train_loop, method="lr", longer=True)),
     Method("itlm", "ITLM", Look("orange", "square"), "robust", partial(train_loop, method="itlm", longer=True)),
     Method("fairbatch", "FairBatch", Look("sky", "triangle"), "fair", partial(train_loop, method="fairbatch"),
-           short="FB", candidates=WIDE_STEP_SIZES),
+           short="FB", candidates=WIDE_STEP_SIZES, **COMPARED),
     Method("penalty", "Penalty", Look("pink", "diamond"), "fair", partial(train_loop, method="lr"),
-           candidates=PENALTY_WEIGHTS),
+           candidates=PENALTY_WEIGHTS, **COMPARED),
     Method("itlm-fairbatch", "ITLM→FairBatch", Look("green", "triangle"), BOTH,
-           partial(train_two_steps, then="fairbatch"), short="ITLM→FB", candidates=WIDE_STEP_SIZES),
+           partial(train_two_steps, then="fairbatch"), short="ITLM→FB", candidates=WIDE_STEP_SIZES, **COMPARED),
     Method("itlm-penalty", "ITLM→Penalty", Look("black", "diamond"), BOTH, partial(train_two_steps, then="lr"),
-           candidates=PENALTY_WEIGHTS),
+           candidates=PENALTY_WEIGHTS, **COMPARED),
     Method("itlm+penalty-fairbatch", "(ITLM+Penalty)→FairBatch", Look("green", "cross"), BOTH,
            partial(train_two_steps, then="fairbatch"), short="(ITLM+Penalty)→FB",
-           candidates=CLEANING_WEIGHTS | FEWER_STEP_SIZES),
+           candidates=CLEANING_WEIGHTS | FEWER_STEP_SIZES, **COMPARED),
     Method("itlm+penalty-penalty", "(ITLM+Penalty)→Penalty", Look("black", "cross"), BOTH,
-           partial(train_two_steps, then="lr"), candidates=CLEANING_WEIGHTS | FEWER_PENALTY_WEIGHTS),
+           partial(train_two_steps, then="lr"), candidates=CLEANING_WEIGHTS | FEWER_PENALTY_WEIGHTS, **COMPARED),
     Method("sample-selection", "Sample selection", Look("blue"), BOTH, partial(train_loop, method="fairsieve"),
-           short="the method", candidates=STEP_SIZES),
+           short="the method", candidates=STEP_SIZES, **COMPARED),
     Method("sample-selection-no-constraints", "Sample selection without constraints", Look("blue", "triangle"), BOTH,
-           partial(train_loop, method="fairsieve-no-constraints"), short="w/o constraints", candidates=STEP_SIZES),
+           partial(train_loop, method="fairsieve-no-constraints"), short="w/o constraints",
+           candidates=STEP_SIZES, **COMPARED),
     Method("sample-selection-no-weights", "Sample selection without weights", Look("blue", "point"), BOTH,
-           partial(train_loop, method="fairsieve-no-weights"), short="w/o weights", candidates=STEP_SIZES),
+           partial(train_loop, method="fairsieve-no-weights"), short="w/o weights", candidates=STEP_SIZES, **COMPARED),
     Method("sample-selection-authors", "Sample selection, as the authors' code", Look("sky", "diamond"), BOTH,
            train_as_authors, short="as the authors' code", candidates=STEP_SIZES, **TWO),
     Method("fr-train", "FR-Train (ours)", Look("pink", "square"), BOTH, train_fr_train,
@@ -63,9 +67,9 @@ OTHERS = (
     Method("fairsieve", "fairsieve", Look("blue", "diamond"), BOTH, estimators.train_fairsieve),
     Method("reweighing", "Reweighing", Look("pink", "point"), "fair", estimators.train_reweighing),
     Method("exponentiated-gradient", "ExponentiatedGradient", Look("pink", "cross"), "fair",
-           estimators.train_exponentiated_gradient, most_classes=2),
+           estimators.train_exponentiated_gradient, most_classes=2, notions=tuple(estimators.MOMENTS)),
     Method("threshold-optimizer", "ThresholdOptimizer", Look("pink", "triangle"), "fair",
-           estimators.train_threshold_optimizer, most_classes=2),
+           estimators.train_threshold_optimizer, most_classes=2, notions=tuple(estimators.CONSTRAINTS)),
     Method("surrogate-loss", "Surrogate loss", Look("orange", "diamond"), BOTH,
            partial(train_noise_loss, loss="surrogate"), candidates=MUS, **TWO),
     Method("group-peer-loss", "Group peer loss", Look("orange", "cross"), BOTH,

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.notions import EO
 from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
@@ -63,7 +64,7 @@ def train_two_steps(given: TrainingInput, then: str, cleaning_penalty_weight: fl
     """Clean with ITLM, with a penalty that has some weight, and train on what it selected with another method."""
     settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
     if not cleaning_penalty_weight:  # plain ITLM knows no fairness
-        settings = replace(settings, fairness="equalized_odds")
+        settings = replace(settings, fairness=EO)
     kept = _clean(given.data, settings, given.seed)
     second = train_loop(replace(given, data=given.data.take(kept)), then)
     return replace(second, indices=kept[second.indices])
@@ -100,7 +101,7 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False) -> Trained:
     """
     data = given.data
     # Their code divides by count + 1.
-    offset = int(given.settings.fairness == "equalized_odds" and not as_text)
+    offset = int(given.settings.fairness == EO and not as_text)
     settings = replace(given.settings, count_offset=offset)
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
     trainer, apart, selecting, started = LinearTrainer(spec), [], 0.0, time.perf_counter()

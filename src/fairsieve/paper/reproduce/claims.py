@@ -14,6 +14,7 @@ from importlib import resources
 import numpy as np
 from scipy import stats
 
+from fairsieve.notions import BY_SHORT, EO
 from fairsieve.paper.measures import standard_error
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
@@ -75,7 +76,9 @@ class Claim:
         for one, other in self.pairs or [(self.one, other) for other in self.others]:
             for mine, theirs in zip(self.settings(one), self.settings(other), strict=True):
                 knows = METHODS[mine.method].family not in ("plain", "robust")
-                fairness = self.rates or self.compas_rates or (mine if knows else theirs).fairness
+                fairness = (
+                    BY_SHORT.get(self.rates or self.compas_rates) or (mine if knows else theirs).fairness
+                )
                 for measure in self.measures:
                     name = fairness if measure == "disparity" else measure
                     found.append(Pairing(mine, theirs, name, BEYOND[self.beyond], self.beyond == "same"))
@@ -84,7 +87,7 @@ class Claim:
     def settings(self, method: str) -> list[Experiment]:
         """Return a method's experiments, one for each column or rate."""
         if self.rates:
-            return sets.rate_experiments(method, self.rates)
+            return sets.rate_experiments(method, BY_SHORT[self.rates])
         if self.compas_rates:
             return [each for each in sets.compas_rate_experiments(method) if each.rate > 0]
         found = []
@@ -334,7 +337,7 @@ def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
                 for one in mine
                 if read_gain(Pairing(one, theirs, "accuracy"), results).mean >= BEYOND["margin"]
             ]
-            rows.append([read_gain(Pairing(one, theirs, "equalized_odds"), results) for one in close])
+            rows.append([read_gain(Pairing(one, theirs, EO), results) for one in close])
     flat = [gain for row in rows for gain in row]
     words, cases, place = judge(flat), [], 0
     for row in rows:
@@ -353,7 +356,7 @@ def _wider_spread(claim: Claim, results: Results) -> Answer:
     """Test as Brown and Forsythe: distances from a point's median, of all points together."""
     spread: dict[str, list[float]] = {}
     for each in claim.experiments():
-        row = results.values(each, "equalized_odds")
+        row = results.values(each, EO)
         spread.setdefault(each.method, []).extend(np.abs(row - np.nanmedian(row))[~np.isnan(row)])
     ours, wider = spread[OURS], spread["fr-train"]
     means = [number(float(np.mean(found))) for found in (wider, ours)]

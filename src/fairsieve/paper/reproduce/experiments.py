@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.notions import DP, EO
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
@@ -75,14 +76,14 @@ class Experiment:
 
     Examples
     --------
-    >>> Experiment("lr", "compas", fairness="demographic_parity") == Experiment("lr", "compas")
+    >>> Experiment("lr", "compas", fairness="equal_opportunity") == Experiment("lr", "compas")
     True
     """
 
     method: str
     data: str
     noise: str = "label"
-    fairness: str = "equalized_odds"
+    fairness: str = EO
     rate: float = 0.1
     validation: ValidationKind = "clean"
     fixed: tuple[tuple[str, float], ...] = ()
@@ -92,7 +93,7 @@ class Experiment:
         method = METHODS[self.method]
         object.__setattr__(self, "rate", float(self.rate))  # 0 and 0.0 would be two names in records
         if method.family in ("plain", "robust") or self.method == "reweighing":
-            object.__setattr__(self, "fairness", "equalized_odds")
+            object.__setattr__(self, "fairness", EO)
         if not method.uses_validation:
             object.__setattr__(self, "validation", "clean")
         if self.rate == 0:
@@ -282,12 +283,12 @@ def _catalogue() -> Iterator[Item]:
     yield Item("figure1", "Cell sizes and losses on COMPAS", [PLAIN_COMPAS])
     rates = [*compas_rate_experiments("lr"), *compas_rate_experiments("itlm")]
     yield Item("figure2", "LR and ITLM on COMPAS by noise rate", rates)
-    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "demographic_parity")]
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, DP)]
     yield Item("figure3", "Synthetic data by noise rate, demographic parity", rates)
     yield Item("figure4", "The synthetic data", [])
     points = [each for name in CURVES for noise in CURVE_FLIPS for each in curve_experiments(name, noise)]
     yield Item("figure5", "Accuracy against EO disparity, the method and FR-Train", points)
-    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "equalized_odds")]
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, EO)]
     yield Item("figure6", "Synthetic data by noise rate, equalized odds", rates)
     full = _in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
     told = [each for column in TABLE1 for each in clean_ratio_experiments(column)]

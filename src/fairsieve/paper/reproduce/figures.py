@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from fairsieve.data.synthetic import make_synthetic
-from fairsieve.notions import NOTIONS
+from fairsieve.notions import DP, EO, NOTIONS
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
@@ -80,7 +80,7 @@ def _rates_figure(
 def _compas_rates_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 2: LR and ITLM on COMPAS by noise rate."""
     curves = [sets.compas_rate_experiments(method) for method in ("lr", "itlm")]
-    measures = ("accuracy", "equalized_odds", "demographic_parity")
+    measures = ("accuracy", EO, DP)
     caption = "COMPAS: LR with and without ITLM by noise rate; shaded, the standard error over splits."
     return _rates_figure(protocols, "figure2", curves, measures, f"Figure 2. {caption}")
 
@@ -117,7 +117,7 @@ def _curves_figure(protocols: Protocols) -> Figure:
             series = []
             for name, (weight, values) in sets.CURVES.items():
                 points, method = sets.curve_experiments(name, noise), METHODS[name]
-                x, x_errors = _means(results, points, "equalized_odds")
+                x, x_errors = _means(results, points, EO)
                 y, errors = _means(results, points, "accuracy")
                 labels = [f"{weight.replace('_', ' ')} {value:g}" for value in values]
                 series.append(Series(method.short, x, y, "curve", errors, x_errors, labels, look=method.look))
@@ -150,9 +150,9 @@ def _constraints_figure(protocols: Protocols) -> Figure:
 FIGURES: dict[str, Callable[[Protocols], Figure]] = {
     "figure1": _cells_figure,
     "figure2": _compas_rates_figure,
-    "figure3": partial(_synthetic_rates_figure, name="figure3", fairness="demographic_parity"),
+    "figure3": partial(_synthetic_rates_figure, name="figure3", fairness=DP),
     "figure4": _data_figure,
     "figure5": _curves_figure,
-    "figure6": partial(_synthetic_rates_figure, name="figure6", fairness="equalized_odds"),
+    "figure6": partial(_synthetic_rates_figure, name="figure6", fairness=EO),
     "constraints": _constraints_figure,
 }

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal, NamedTuple
 
-from fairsieve.notions import NOTIONS
+from fairsieve.notions import BY_SHORT
 
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
@@ -58,8 +58,8 @@ def paper_tables() -> dict[str, PaperTable]:
     --------
     >>> table = paper_tables()["table1"]
     >>> accuracy, disparity = table.lines["sample-selection"][0]
-    >>> table.columns[0].fairness, accuracy.value, disparity.deviation, disparity.mark
-    ('equalized_odds', 0.727, 0.005, 'best')
+    >>> accuracy.value, disparity.deviation, disparity.mark
+    (0.727, 0.005, 'best')
     """
     text = resources.files(__package__).joinpath("paper_numbers.txt").read_text(encoding="utf-8")
     tables: dict[str, PaperTable] = {}
@@ -75,7 +75,7 @@ def paper_tables() -> dict[str, PaperTable]:
 
 def _parse_column(text: str) -> PaperColumn:
     data, noise, short = text.split()
-    return PaperColumn(data, noise, {notion.short: name for name, notion in NOTIONS.items()}[short])
+    return PaperColumn(data, noise, BY_SHORT[short])
 
 
 def _parse_number(text: str) -> Number:
