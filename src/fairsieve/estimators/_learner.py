@@ -207,20 +207,26 @@ class TrainingTask:
         return replace(self, X=_safe_indexing(self.X, rows), labels=labels, fit_params=options, own=own)
 
     def fit(self, weights: NDArray[np.float64] | None, rows: Rows | None = None) -> FittedCopy:
-        """Fit a copy to ``rows``, as far as their weight is above 0; None stands for all rows, or for equal weights."""
+        """Fit a copy to ``rows``; None stands for all rows, or for equal weights.
+
+        Rows of weight 0 are left out. Below 0, a row of one of two classes is taken for one of the other.
+        """
         rows = np.arange(len(self.labels)) if rows is None else rows
         weights = self._multiply(weights)
         if weights is not None:
-            rows = rows[weights[rows] > 0]
+            rows = rows[weights[rows] != 0]
         complete = len(rows) == len(self.labels) and bool((rows == np.arange(len(rows))).all())
         X = self.X if complete else _safe_indexing(self.X, rows)
         labels = self.labels[rows]
+        if weights is not None and (weights[rows] < 0).any():
+            other = np.where(labels == self.classes[0], self.classes[1], self.classes[0])
+            labels = np.where(weights[rows] < 0, other, labels)
         present = np.unique(labels)
         if len(present) == 1:  # most classifiers refuse to be fitted to one class
             return FittedCopy(DummyClassifier().fit(X, labels), present)
         options = {name: self._select(name, value, rows, present) for name, value in self.fit_params.items()}
         if weights is not None:
-            options[_find_weight_argument(self.estimator)] = weights[rows]
+            options[_find_weight_argument(self.estimator)] = np.abs(weights[rows])
         coded = _takes_codes_only(self.estimator)
         try:
             copy = clone(self.estimator)

@@ -15,20 +15,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.estimators._forecast import Forecast, calibrate, flatten
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.selection.batches import sample_weights
+from fairsieve.rates import compared_rates
+from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped
+from fairsieve.training.ratio_search import TOLERANCE, SolverSettings, State, Stopped
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
 LEAST = 0.05  # of a cell's labels are right, whatever the tables say
+WORTH_A_ROUND = (
+    0.01  # of accuracy: who is within the tolerance and lost less than this is not tried to improve
+)
+FORECAST_ROWS = 20_000  # of more, a part is looked at, and corrected by what all show
 
 
 class LabelWeights(NamedTuple):
@@ -118,8 +124,14 @@ class Entries:
         for code in range(cells.shape[0]):  # one sample of each class, so that none is lost
             own = np.flatnonzero(cells.label_codes == code)
             kept[own[losses[own].argmin() if len(own) else slice(0)]] = True
-        mass = kept.astype(np.float64)
-        return LabelWeights(mass, ratios.copy(), kept, mass, transitions(np.zeros(cells.shape)))
+        # Trained on what is kept, judged on everybody: a selection agrees with the model that made it.
+        return LabelWeights(
+            kept.astype(np.float64),
+            ratios.copy(),
+            kept,
+            np.ones(len(cells)),
+            transitions(np.zeros(cells.shape)),
+        )
 
     def find(self, samples: Codes) -> Codes:
         """Return the entries of some samples."""
@@ -149,12 +161,14 @@ class Entries:
 class Round(State):
     """The weights of a model, and its results out of fold."""
 
-    weights: Floats | None  # None in the plain round
+    weights: Floats | None  # None in the plain round; below 0 where the label is reversed
     kept: NDArray[np.bool_]
     probabilities: Floats
+    pulls: Floats  # by which the cells were weighed, (classes, groups)
+    table: Floats  # what is predicted, by true class and group
 
 
-class Rounds(RatioSearch[Round]):
+class Rounds:
     """The rounds of a sieve.
 
     Parameters
@@ -162,52 +176,137 @@ class Rounds(RatioSearch[Round]):
     ask : callable
         Training weights of the entries → out-of-fold probabilities.
     entries : Entries
+    counts : array of shape (m,)
+        How often each entry counts.
     settings : SolverSettings
     threshold : ThresholdRule
+    group_chances : callable
+        Probabilities of the classes and some entries → P(group | features, class) of those entries.
+    max_accuracy_loss : float or None
+        Aimed at where no tolerance is named.
     """
 
     def __init__(
         self,
         ask: Callable[[Floats | None], Floats],
         entries: Entries,
+        counts: Floats,
         settings: SolverSettings,
         threshold: ThresholdRule,
+        group_chances: Callable[[Floats, Codes], Floats],
+        max_accuracy_loss: float | None,
     ) -> None:
-        self.ask, self.entries, self.cells = ask, entries, entries.cells
-        self.threshold = threshold
+        self.ask, self.entries, self.cells, self.counts = ask, entries, entries.cells, counts
+        self.settings, self.threshold = settings, threshold
+        self.group_chances, self.max_accuracy_loss = group_chances, max_accuracy_loss
         probabilities, ratios = ask(None), class_shares(self.cells.counts)
         self.labels = entries.weigh(probabilities, ratios)
-        super().__init__(self.labels.ratios, settings)
-        self.done_rounds = [self.measure(None, ratios, probabilities)]
+        self.natural = np.ones(self.cells.shape)
+        self.done_rounds = [self.measure(None, ratios, probabilities, self.natural)]
+        self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
 
     def run(self) -> Stopped:
-        """Run the plain round, one with corrected labels, and those that shift weight between groups."""
-        self.count()
-        return self.walk(self.train_at(self.done_rounds[0], self.natural))
+        """Fit with believable labels, with weights that make labels and groups independent, and as is forecast."""
+        state = self.clean()
+        if self.settings.tolerance is None and state.gaps:
+            self.tolerance = max(TOLERANCE, state.gaps[0].error)
+        first, forecast = state, None
+        while not self.is_enough(state, first):
+            if len(self.done_rounds) > self.settings.max_iter:
+                break
+            forecast = forecast or self.forecast(first)
+            found = self.aim(forecast, state, first)
+            if found is None:
+                break
+            state = self.train(state, found)
+        if min(each.gap for each in self.done_rounds) <= self.tolerance:
+            return "met"
+        return "limit" if len(self.done_rounds) > self.settings.max_iter else "exhausted"
 
-    def train_at(self, state: Round, ratios: Floats) -> Round:
-        """Fit with other ratios.
+    def is_enough(self, state: Round, plain: Round) -> bool:
+        """Say whether a round is within the tolerance, and no more accuracy was lost than might be won back."""
+        return state.gap <= self.tolerance and plain.accuracy - state.accuracy <= WORTH_A_ROUND
 
-        A selection is made anew by the round before, but models are judged on the first one, since each agrees with
-        its own ever more.
+    def clean(self) -> Round:
+        """Fit under the labels that are believed, and their weights; the plain round, where these are all alike."""
+        plain, mass = self.done_rounds[0], self.labels.mass
+        if self.entries.chances is None and np.ptp(mass) < 1e-9 * mass.max():
+            return plain
+        return self.train(plain, self.natural)
+
+    def train(self, state: Round, pulls: Floats) -> Round:
+        """Fit with other weights of the cells.
+
+        A selection is made anew by the round before.
         """
-        if self.entries.flip_rates is None:
-            labels = self.entries.weigh(state.probabilities, ratios)
-            self.labels = labels._replace(judged=self.labels.judged)
+        shares = by_cell(self.labels.mass, self.cells) * np.maximum(pulls, 0.0)
+        ratios = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        if self.entries.flip_rates is None and state.weights is not None:
+            self.labels = self.entries.weigh(state.probabilities, ratios)
         mass = self.labels.mass
-        sums: Any = by_cell(mass, self.cells)
-        weights = mass * sample_weights(np.arange(len(self.cells)), self.cells.codes, ratios, sums)
-        for known in self.done_rounds:
-            if known.weights is not None and np.array_equal(known.weights, weights):
-                return known
-        self.done_rounds.append(self.measure(weights, ratios, self.ask(weights)))
+        weights = mass * pulls[self.cells.label_codes, self.cells.group_codes]
+        weights *= mass.sum() / max(float(np.abs(weights).sum()), 1e-300)
+        self.settings.report(len(self.done_rounds))
+        self.done_rounds.append(self.measure(weights, ratios, self.ask(weights), pulls))
         return self.done_rounds[-1]
 
-    def measure(self, weights: Floats | None, ratios: Floats, probabilities: Floats) -> Round:
-        """Estimate accuracy and gaps on the true labels."""
+    def forecast(self, state: Round) -> Forecast:
+        """Prepare to forecast what other weights would do, from the probabilities of a round."""
+        part = draw_rows(len(self.cells), FORECAST_ROWS)
+        labels, groups = self.cells.label_codes[part], self.cells.group_codes[part]
+        classes = len(self.cells.classes)
+        believed = np.linalg.inv(self.labels.table)[groups, labels]  # of each true class, below 0 for some
+        judged = believed * (self.labels.judged * self.counts)[part][:, None]
+        power = calibrate(state.probabilities[part], judged)
+        cut = 0.5
+        if classes == 2:
+            place = self.choose_threshold(state.probabilities, self.cells)
+            place = place if self.settings.positive == 1 else 1 - place
+            cut = float(flatten(np.array([[1 - place, place]]), power)[0, 1])
+        members = np.zeros((len(part), classes, self.cells.shape[1]))
+        members[np.arange(len(part)), :, groups] = judged
+        return Forecast(
+            flatten(state.probabilities[part], power),
+            self.group_chances(state.probabilities, part),
+            members,
+            compared_rates(self.settings.fairness, classes, self.settings.positive),
+            self.settings.named_groups,
+            cut,
+        )
+
+    def aim(self, forecast: Forecast, state: Round, known: Round) -> Floats | None:
+        """Choose the next weights: those that are forecast to meet the tolerance, as far as accuracy allows.
+
+        The first are those that make labels and groups independent, unless they are forecast to widen the gap: they
+        need no forecast to be right. Where no tolerance is named, a wider one is aimed at as long as more accuracy
+        would be lost than may be.
+        """
+        if state is known:
+            pulls = independent(by_cell(self.labels.mass, self.cells), self.settings.named_groups)
+            if forecast.gap(pulls, state.pulls, state.table) < state.gap:
+                return pulls
+        target = self.tolerance
+        while target < known.gap:
+            pulls = forecast.solve(state.pulls, target, state.table)
+            lost = forecast.accuracy(known.pulls) - forecast.accuracy(pulls)
+            if (
+                self.settings.tolerance is not None
+                or self.max_accuracy_loss is None
+                or lost <= self.max_accuracy_loss
+            ):
+                return (
+                    None
+                    if any(np.allclose(pulls, each.pulls, atol=1e-3) for each in self.done_rounds)
+                    else pulls
+                )
+            target *= 2
+        return None
+
+    def measure(self, weights: Floats | None, ratios: Floats, probabilities: Floats, pulls: Floats) -> Round:
+        """Estimate accuracy and gaps on the true labels, of all samples."""
         table = true_sums(self.observe(self.decide(probabilities)), self.labels.table)
         kept = np.ones(len(self.cells), bool) if weights is None else self.labels.kept
-        return Round(ratios, *self.settings.measure(table), weights, kept, probabilities)
+        return Round(ratios, *self.settings.measure(table), weights, kept, probabilities, pulls, table)
 
     def predict_together(self, plain: Round, fair: Round) -> Floats:
         """Count what two rounds predict together, by true class and group, (classes, groups, plain, fair)."""
@@ -219,7 +318,7 @@ class Rounds(RatioSearch[Round]):
         labels, groups = self.cells.label_codes, self.cells.group_codes
         shape = *self.cells.shape, *[self.cells.shape[0]] * len(predicted)
         place = np.ravel_multi_index((labels, groups, *predicted), shape)
-        counts: Any = np.bincount(place, self.labels.judged + 1e-300, math.prod(shape))
+        counts: Any = np.bincount(place, self.labels.judged * self.counts + 1e-300, math.prod(shape))
         return np.asarray(counts.reshape(shape))
 
     def decide(self, probabilities: Floats) -> Codes:
@@ -236,6 +335,18 @@ class Rounds(RatioSearch[Round]):
             return 0.5
         positive = self.settings.positive
         return self.threshold.choose(probabilities[:, positive], (cells.label_codes == positive) * 1.0)
+
+
+def independent(masses: Floats, named: int) -> Floats:
+    """Return the weights of cells under which labels do not depend on groups (Kamiran and Calders 2012).
+
+    >>> independent(np.array([[30.0, 10.0], [20.0, 40.0]]), 2).round(3).tolist()
+    [[0.667, 2.0], [1.5, 0.75]]
+    """
+    found, inside = np.ones_like(masses), masses[:, :named]
+    expected = inside.sum(axis=1, keepdims=True) * inside.sum(axis=0) / max(float(inside.sum()), 1e-300)
+    found[:, :named] = np.divide(expected, inside, out=np.ones_like(inside), where=inside > 0)
+    return found
 
 
 def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.estimators._forecast import group_chances
 from fairsieve.estimators._learner import (
     FittedCopy,
     TrainingTask,
@@ -23,7 +24,7 @@ from fairsieve.estimators._learner import (
     make_folds,
     select_rows,
 )
-from fairsieve.estimators._rounds import Entries, Rounds
+from fairsieve.estimators._rounds import Entries, Round, Rounds
 from fairsieve.estimators.base import FairEstimator, compare_models
 from fairsieve.files import make_folder
 from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
@@ -37,6 +38,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
+from fairsieve.validation import check_share
 
 OLD_NAMES = {
     "flips": "clean_ratio alone: how labels went wrong is estimated",
@@ -51,11 +53,12 @@ OLD_NAMES = {
 class SieveClassifier(FairEstimator):
     """Make any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
 
-    The classifier is fitted in several rounds, each under other weights. The weight of a sample is the
-    probability that its label is right, times a factor that gives its group a ratio of its class. Weight is shifted
-    between groups until their rates differ by no more than ``tolerance``, out of fold and on labels corrected for the
-    label noise that was estimated. The most accurate round within the tolerance is fitted to all samples. The result
-    is one deterministic model, which needs no groups to predict.
+    The classifier is fitted in a few rounds, each under other weights. The weight of a sample is the probability that
+    its label is right, times a factor of its cell (its class in its group). Which factors make the rates of groups
+    differ by no more than ``tolerance`` is forecast from the classifier's own probabilities; a round measures it out of
+    fold, on labels corrected for the label noise that was estimated, and the next forecast is set right by it. The most
+    accurate round within the tolerance is fitted to all samples. The result is one deterministic model, which needs no
+    groups to predict. With the defaults a fit costs at most ten fits of the classifier.
 
     Parameters
     ----------
@@ -71,9 +74,11 @@ class SieveClassifier(FairEstimator):
         The largest difference between any two groups, in the rates that the notion compares, that may remain out of
         fold. When None, 0.02, or one standard error of the widest gap where that is more; then the plain model is
         kept where the fair one is not measurably better.
-    max_iter : int
+    max_accuracy_loss : float in [0, 1] or None, default=0.01
+        How much accuracy the fair model may cost, out of fold, where no tolerance is named; None for any.
+    max_iter : int, default=3
         The most rounds after the plain one. Each costs as many fits as there are folds.
-    cv : int, splitter, iterable or None
+    cv : int, splitter, iterable or None, default=3
         The folds behind the losses. A number deals the samples of every class and group evenly; a splitter
         of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
         ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold. None predicts
@@ -123,9 +128,11 @@ class SieveClassifier(FairEstimator):
         Those of the rounds, with ``keep_path``.
     weights_ : array of shape (n,)
         The weight of each sample, without its own ``sample_weight``; with verified labels, of all labels
-        together that may be right.
+        together that may be right. Below 0, of two classes, where it was taken for one of the other class: some gaps
+        close in no other way.
     effective_weights_ : array of shape (classes, groups)
-        The share of the training weight that each cell had, divided by its share of the samples.
+        The share of the training weight that each cell had, divided by its share of the samples; below 0 where its
+        labels were reversed.
     sample_indices_ : integer array
         The selected rows; for random flips, those whose label is more likely right than wrong.
     ratios_ : array of shape (classes, groups)
@@ -161,8 +168,9 @@ class SieveClassifier(FairEstimator):
         *,
         clean_ratio: float | Literal["auto"] = "auto",
         tolerance: float | None = None,
-        max_iter: int = 20,
-        cv: Any = 5,
+        max_accuracy_loss: float | None = 0.01,
+        max_iter: int = 3,
+        cv: Any = 3,
         threshold: float | str = 0.5,
         keep_path: bool = False,
         pos_label: Any | None = None,
@@ -175,6 +183,7 @@ class SieveClassifier(FairEstimator):
         self.fairness = fairness
         self.clean_ratio = clean_ratio
         self.tolerance = tolerance
+        self.max_accuracy_loss = max_accuracy_loss
         self.max_iter = max_iter
         self.cv = cv
         self.threshold = threshold
@@ -220,6 +229,8 @@ class SieveClassifier(FairEstimator):
         """
         check_estimator(self.estimator)
         self._check_parameters()
+        if self.max_accuracy_loss is not None:
+            check_share("max_accuracy_loss", self.max_accuracy_loss)
         rule = ThresholdRule.parse(self.threshold)
         X, labels = check_targets(type(self).__name__, X, y)
         checked = check_sieve_samples(X, labels, sensitive_features, sample_weight)
@@ -264,14 +275,27 @@ class SieveClassifier(FairEstimator):
                 return np.asarray(out_of_fold(plain, None, folds, self.n_jobs)[entries.rows])
             return np.asarray(out_of_fold(task, weights, pairs, self.n_jobs))
 
+        def chances_of_groups(probabilities: NDArray[np.float64], part: NDArray[np.int64]) -> Any:
+            inside = np.zeros(len(entries.cells), bool)
+            inside[part] = True
+            places = [
+                (np.searchsorted(part, seen[inside[seen]]), np.searchsorted(part, tested[inside[tested]]))
+                for seen, tested in pairs
+            ]
+            own = entries.cells.label_codes[part], entries.cells.group_codes[part]
+            features = data.features[entries.rows[part]]
+            return group_chances(features, probabilities[part], *own, places, entries.cells.shape[1])
+
         compared = sensitive_features is not None and cells.named_groups > 1
+        counts = np.ones(len(cells)) if checked.weights is None else checked.weights / checked.weights.mean()
         with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
-            search = Rounds(ask, entries, settings, rule)
+            aim = None if self.tolerance is not None else self.max_accuracy_loss
+            search = Rounds(ask, entries, counts[entries.rows], settings, rule, chances_of_groups, aim)
             self.stopped_ = search.run()
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
-        best, self.comparison_ = 1 + choose_point(rounds[1:], self.tolerance_), None
-        if compared:
+        best, self.comparison_ = self._choose_round(rounds), None
+        if compared and best:
             together = search.predict_together(rounds[0], rounds[best])
             credible = bool(self.estimate_.credible)
             self.comparison_ = compare_models(
@@ -297,6 +321,23 @@ class SieveClassifier(FairEstimator):
         self._tell()
         return self
 
+    def _choose_round(self, rounds: list[Round]) -> int:
+        """Return the place of the most accurate round within the tolerance, where it does no harm; else 0.
+
+        Where no tolerance is named, a round may cost ``max_accuracy_loss`` of accuracy, and none is worse than the
+        plain one in accuracy and in gap.
+        """
+        plain, places = rounds[0], list(range(1, len(rounds)))
+        if self.tolerance is None:
+            most = 1.0 if self.max_accuracy_loss is None else self.max_accuracy_loss
+            places = [
+                place
+                for place in places
+                if plain.accuracy - rounds[place].accuracy <= most
+                and (rounds[place].gap < plain.gap or rounds[place].accuracy > plain.accuracy)
+            ]
+        return places[choose_point([rounds[place] for place in places], self.tolerance_)] if places else 0
+
     def _choose(self, place: int) -> None:
         self._store(place, self._copies[place])
 
@@ -309,7 +350,7 @@ class SieveClassifier(FairEstimator):
         self.ratios_ = chosen.ratios
         self.weights_ = np.zeros(self._given)
         self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
-        share = by_cell(self.weights_[self._kept], cells) / max(float(self.weights_.sum()), 1e-300)
+        share = by_cell(self.weights_[self._kept], cells) / max(float(np.abs(self.weights_).sum()), 1e-300)
         counts = cells.counts / len(cells)
         self.effective_weights_ = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
 
