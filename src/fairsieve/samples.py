@@ -119,8 +119,8 @@ class Samples:
         return replace(self, features=features, labels=labels, groups=groups, truth=truth)
 
 
-def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]:
-    """Check that there is one finite weight of at least 0 per sample; return doubles.
+def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) -> NDArray[np.float64]:
+    """Check that there is one finite weight of at least 0 per sample, and ``some`` above 0; return doubles.
 
     >>> check_weights([1, 0], 2)
     array([1., 0.])
@@ -139,7 +139,7 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
             f"sample_weight must be finite and not negative; got {shown(weights[first])} in row {first}: a weight of 0 "
             "leaves a sample out"
         )
-    if samples and not weights.any():
+    if some and samples and not weights.any():
         raise InvalidInputError(
             "sample_weight must be above zero for some sample; all weights are zero: leave it out"
         )

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,10 @@ class DaskTable:
         sizes = [each[0] for each in surveyed]
         if not sum(sizes):
             raise InvalidInputError("X must have at least one row; got none")
+        if not any(each[4] for each in surveyed):
+            raise InvalidInputError(
+                "sample_weight must be above zero for some sample; all are zero: leave it out"
+            )
         full = [each for each in surveyed if each[0]]
         classes, groups = (merged([each[place] for each in full]) for place in (1, 2))
         parts = dask.persist(*[dask.delayed(_Part)(each, classes, groups) for each in arrays])
@@ -212,7 +216,7 @@ class DaskTable:
         return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
 
     def list_suspects(self, estimator: Any, point: Point) -> None:
-        """Store lazily which rows were believed, and the others: in each partition the highest loss first."""
+        """Store lazily which rows were believed and, of the others, as many as may be wrong, the highest loss first."""
         dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
         parameters, *_, limit, _ = point.models[0]
         selection = None if limit is EVERYTHING else (parameters, limit)
@@ -227,7 +231,9 @@ class DaskTable:
         meta = suspects_of(model.decision(empty.features), empty, np.arange(0), np.arange(0))
         frames = [part.suspects(selection, start, model) for part, start in parts]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
-            estimator._suspects, estimator._kept = dd.from_delayed(frames, meta=meta), None
+            doubted = dd.from_delayed(frames, meta=meta)
+            most = round((1 - estimator.clean_ratio_) * self.parts.samples)
+            estimator._suspects, estimator._kept = doubted.nlargest(most, "loss"), None
 
 
 def _blocks(name: str, values: Any, X: Any) -> list[Any]:
@@ -257,7 +263,7 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
     groups = np.zeros(len(labels), np.int64)
     if sensitive_features is not None:
         groups = as_array("sensitive_features", sensitive_features)
-    weights = None if sample_weight is None else check_weights(sample_weight, len(labels))
+    weights = None if sample_weight is None else check_weights(sample_weight, len(labels), some=False)
     for name, values in (("y", labels), ("sensitive_features", groups)):
         if len(values) != len(features):
             raise InvalidInputError(
@@ -270,12 +276,22 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
 
 
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what there is in a partition: how many rows, classes, groups, and its first row."""
-    features, labels, groups, _ = arrays
+    """Return how many rows, which classes and groups a partition has, its first row, and whether any has a weight."""
+    features, labels, groups, weights = arrays
     if len(labels) == 0:
-        return 0, [], [], features
+        return 0, [], [], features, False
     cells = Cells.of(labels, groups, missing="own")
-    return len(labels), cells.classes, cells.groups, features[:1]
+    return len(labels), cells.classes, cells.groups, features[:1], weights is None or bool(weights.any())
+
+
+def _predict_finite(predict: Callable[[Any], Any], X: Any) -> Any:
+    """Predict for one partition, on a worker, unless there are gaps in it."""
+    values = as_array("X", X)
+    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+        raise InvalidInputError(
+            "X must be finite numbers; a partition of it has NaN, infinite values or texts: impute or encode them first"
+        )
+    return predict(X)
 
 
 def predict_lazily(estimator: Any, X: Any, predict: Callable[[Any], Any]) -> Any:
@@ -290,6 +306,7 @@ def predict_lazily(estimator: Any, X: Any, predict: Callable[[Any], Any]) -> Any
             f"X must have the {estimator.n_features_in_} columns that the model was trained on; got {X.shape[-1]}"
         )
     meta = predict(np.zeros((0, estimator.n_features_in_)))
+    predict = partial(_predict_finite, predict)
     if hasattr(X, "chunks"):
         X = X.rechunk({1: -1})
         shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], (meta.shape[1],))}

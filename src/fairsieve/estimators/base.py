@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import EO, find_notion
+from fairsieve.optional import is_dask
 from fairsieve.rates import Rates
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
@@ -182,7 +183,17 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             the suggested label, and ``group``.
         """
         check_is_fitted(self)
+        if self._suspects is None:
+            raise InvalidInputError(
+                "suspects() needs the training rows, which stayed on the dask cluster when this model was stored or "
+                "copied: compute() the suspects of the model itself"
+            )
         return self._suspects.copy()
+
+    def __getstate__(self) -> Any:
+        """Return what is stored or copied: not what lies on a dask cluster, which another process does not reach."""
+        state = super().__getstate__()
+        return {name: None if is_dask(value) else value for name, value in state.items()}
 
     def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], Floats]:
         """Choose rows of the training data to check next, with weights for ``verified_weight``."""

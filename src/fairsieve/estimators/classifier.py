@@ -181,7 +181,8 @@ class FairRobustClassifier(FairEstimator):
         X : array, sparse matrix or data frame of shape (n, d)
             With a dask array or data frame, whose partitions stay on their workers, ``y`` and the others are dask
             collections too. Then the share of right labels is estimated on a sample of the rows, rows are left out by
-            their loss, and predictions, ``suspects()`` and ``sample_indices_`` are lazy.
+            their loss, and predictions, ``suspects()`` and ``sample_indices_`` are lazy; a
+            model that is stored or copied has the latter two no more.
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
