@@ -14,8 +14,8 @@ import warnings
 import numpy as np
 
 from fairsieve import FairRobustClassifier
+from fairsieve.benchmark.problems import make_problem
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.paper.problems import make_problem
 from fairsieve.training.fit import fit
 
 RATES, CHECKED = (0.1, 0.15, 0.2), (0, 100, 200, 400)

@@ -73,7 +73,7 @@ def problem(rows: int, columns: int) -> tuple[Any, Any, Any]:
 
 def adult() -> tuple[Any, Any, Any]:
     """Return Adult's training part with a tenth of the labels flipped."""
-    from fairsieve.paper.problems import make_problem
+    from fairsieve.benchmark.problems import make_problem
 
     train = make_problem("adult", "uniform", 0.1, 0).train
     return train.features, train.labels, train.groups

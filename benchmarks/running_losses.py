@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from fairsieve import FairRobustBatchSampler
+from fairsieve.benchmark.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.sampling.losses import cross_entropy, predicted_classes
 from fairsieve.training.models import LogisticRegression
 

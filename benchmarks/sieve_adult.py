@@ -24,9 +24,9 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
 from fairsieve import Samples, SieveClassifier
+from fairsieve.benchmark.problems import make_problem
 from fairsieve.estimators._learner import TrainingTask, make_folds
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.paper.problems import make_problem
 from fairsieve.selection.cells import Cells
 
 NOTIONS = ("equalized_odds", "demographic_parity")

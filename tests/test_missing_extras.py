@@ -75,8 +75,8 @@ def parquet(folder):
 
 def method(name):
     from fairsieve.data import make_synthetic
-    from fairsieve.paper.methods.contract import TrainingInput
-    from fairsieve.paper.methods.registry import METHODS
+    from fairsieve.benchmark.methods.contract import TrainingInput
+    from fairsieve.benchmark.methods.registry import METHODS
     from fairsieve.training.settings import Settings
 
     data = make_synthetic(60, seed=0)
@@ -84,7 +84,7 @@ def method(name):
 
 
 def cluster(folder):
-    from fairsieve.paper.workers import open_cluster
+    from fairsieve.benchmark.workers import open_cluster
 
     with open_cluster("dask://localhost:1"):
         pass

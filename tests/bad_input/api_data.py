@@ -11,6 +11,9 @@ from tests.bad_input.api_core import NOTIONS, WHOLE
 from tests.bad_input.api_learning import trained
 from tests.bad_input.entry import Bad, X, samples
 
+from fairsieve.benchmark.methods.registry import find_methods
+from fairsieve.benchmark.problems import make_problem
+from fairsieve.benchmark.run import Comparison
 from fairsieve.data import (
     flip_group_targeted,
     flip_margin,
@@ -23,10 +26,7 @@ from fairsieve.data import (
 from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch
 from fairsieve.errors import MissingDataError
-from fairsieve.paper.methods.registry import find_methods
-from fairsieve.paper.problems import make_problem
-from fairsieve.paper.reproduce.experiments import find_items
-from fairsieve.paper.run import Comparison
+from fairsieve_reproduction.experiments import find_items
 
 NOWHERE = Path("no-such-folder")
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from fairsieve import Samples
-from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic, synthetic_splits
+from fairsieve.data import (
+    flip_greedily,
+    flip_group_targeted,
+    flip_margin,
+    flip_uniform,
+    make_synthetic,
+    synthetic_splits,
+)
 from fairsieve.errors import InvalidInputError
 
 
@@ -39,6 +47,49 @@ def test_margin_flips_of_many_classes_go_to_the_least_likely(many):
     for i in np.flatnonzero(noisy.flipped):
         others = [k for k in range(3) if model.classes_[k] != many.labels[i]]
         assert noisy.labels[i] == model.classes_[min(others, key=lambda k: probabilities[i, k])]
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return make_synthetic(60, seed=3), make_synthetic(400, seed=4)
+
+
+def loss_after(samples, validation, labels):
+    """What the attack raises, by training again."""
+    model = LogisticRegression(max_iter=1000).fit(samples.features, labels)
+    return log_loss(validation.labels, model.predict_proba(validation.features))
+
+
+def test_the_greedy_attack_flips_what_training_again_says_is_worst(tiny):
+    samples, validation = tiny
+    (chosen,) = np.flatnonzero(flip_greedily(samples, 1 / 60, validation=validation).flipped)
+    losses = []
+    for row in range(60):
+        labels = samples.labels.copy()
+        labels[row] = 1 - labels[row]
+        losses.append(loss_after(samples, validation, labels))
+    assert losses[chosen] >= np.sort(losses)[-5]  # the score is of first order
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2])
+def test_the_greedy_attack_is_stronger_than_flips_at_random(clean, rate):
+    validation = make_synthetic(1000, seed=9)
+    greedy = flip_greedily(clean, rate, validation=validation, rounds=20)
+    assert greedy.flipped.sum() == round(1000 * rate)
+    again = flip_greedily(clean, rate, validation=validation, rounds=20)
+    assert (again.labels == greedy.labels).all()
+    random = max(
+        loss_after(clean, validation, flip_uniform(clean, rate, seed=seed).labels) for seed in range(3)
+    )
+    assert loss_after(clean, validation, greedy.labels) > random
+
+
+def test_the_greedy_attack_refuses_many_classes_and_no_rounds(many, clean):
+    with pytest.raises(InvalidInputError, match=r"samples must have two classes for this attack; got 3"):
+        flip_greedily(many, 0.1)
+    with pytest.raises(InvalidInputError, match="rounds must be"):
+        flip_greedily(clean, 0.1, rounds=0)
+    assert not flip_greedily(clean, 0.0).flipped.any()
 
 
 def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):

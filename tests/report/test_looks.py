@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.paper.methods.registry import METHODS
+from fairsieve.benchmark.methods.registry import METHODS
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import SYMBOLS, THEMES, looks_of
 

@@ -25,10 +25,10 @@ OPTIONAL = {
 }
 # What starts programs that need torch, or speaks of every extra.
 RUN_WITH_EVERYTHING = (
-    "src/fairsieve/paper/methods/fr_train.py",
+    "src/fairsieve/benchmark/methods/fr_train.py",
     "src/fairsieve/training/compiled.py",
     "tests/selection/test_many_samples.py",
-    "tests/paper/test_compare.py",
+    "tests/benchmark/test_compare.py",
     "tests/sampling/",
     "tests/stress/",
     "tests/test_dependencies.py",
@@ -56,7 +56,11 @@ def files_that_cannot_be_imported(root: Path) -> list[str]:
             return True
         return any(fails(found) for name in names for found in _our_files(root, name) if found != path)
 
-    files = [*root.glob("tests/**/*.py"), *root.glob("src/fairsieve/**/*.py")]
+    files = [
+        *root.glob("tests/**/*.py"),
+        *root.glob("src/fairsieve/**/*.py"),
+        *root.glob("reproduction/**/*.py"),
+    ]
     left_out = RUN_WITH_EVERYTHING if "torch" in missing else ()
     names = {path.relative_to(root).as_posix(): path for path in files}
     return [name for name, path in names.items() if name.startswith(left_out) or fails(path)]
@@ -76,10 +80,11 @@ def _top_level_imports(path: Path) -> set[str]:
 def _our_files(root: Path, module: str) -> list[Path]:
     """Return where a module of ours is, as a file or as a package; nothing for others."""
     first, _, name = module.partition(".")
-    if first not in ("fairsieve", "tests"):
+    folders = {"fairsieve": "src", "fairsieve_reproduction": "reproduction", "tests": ""}
+    if first not in folders:
         return []
     if first == "fairsieve":
         # A public name is imported from its module when it is used.
         module = fairsieve.LATER.get(name, module)
-    base = (root / "src" if first == "fairsieve" else root).joinpath(*module.split("."))
+    base = (root / folders[first]).joinpath(*module.split("."))
     return [base.with_suffix(".py"), base / "__init__.py"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairsieve.paper.methods.registry import METHODS
+from fairsieve.benchmark.methods.registry import METHODS
 from fairsieve.report.document import (
     Cell,
     Column,

@@ -15,10 +15,10 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairsieve.paper.methods.contract import Method
-    from fairsieve.paper.records import Record
-    from fairsieve.paper.run import Comparison
-    from fairsieve.paper.table_problems import TableSource
+    from fairsieve.benchmark.methods.contract import Method
+    from fairsieve.benchmark.records import Record
+    from fairsieve.benchmark.run import Comparison
+    from fairsieve.benchmark.table_problems import TableSource
 
 Jobs = Annotated[
     int | None,
@@ -36,7 +36,7 @@ Backend = Annotated[
 
 
 def _complete_methods(incomplete: str) -> list[str]:
-    from fairsieve.paper.methods.registry import METHODS
+    from fairsieve.benchmark.methods.registry import METHODS
 
     return among("default", "paper", "all", *METHODS)(incomplete)
 
@@ -97,11 +97,11 @@ def compare_command(
 
     Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
+    from fairsieve.benchmark import run
+    from fairsieve.benchmark.methods.registry import METHODS, find_methods
+    from fairsieve.benchmark.problems import NOISES, make_problem, paper_settings
+    from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
-    from fairsieve.paper import run
-    from fairsieve.paper.methods.registry import METHODS, find_methods
-    from fairsieve.paper.problems import NOISES, make_problem, paper_settings
-    from fairsieve.paper.workers import open_cluster
     from fairsieve.progress import progress_bar
     from fairsieve.validation import check_at_least, check_choice, check_share
 
@@ -159,7 +159,7 @@ def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource 
     for name in ("label", "sensitive"):
         if name not in settings:
             raise InvalidInputError(f"--{name} must name a column with --table; got none: add it")
-    from fairsieve.paper.table_problems import table_source
+    from fairsieve.benchmark.table_problems import table_source
     from fairsieve.tabular.settings import TableSettings
 
     source, whole = table_source(TableSettings(table, **settings))
@@ -211,7 +211,7 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
 
 def _difference(asked: Comparison, records: Sequence[Record], methods: tuple[str, str], measure: str) -> str:
     """Write how far two methods differ, split by split or on the same verified rows, and the interval."""
-    from fairsieve.paper.measures import compare_pairs, compare_verified
+    from fairsieve.benchmark.measures import compare_pairs, compare_verified
     from fairsieve.report.text import interval, number
 
     if asked.table is not None and asked.table.asked.verified:

@@ -11,7 +11,7 @@ from fairsieve.cli.terminal import say, stages, stoppable
 
 
 def _complete_noise(incomplete: str) -> list[str]:
-    from fairsieve.paper.problems import NOISES
+    from fairsieve.benchmark.problems import NOISES
 
     return [name for name in NOISES if name.startswith(incomplete)]
 
@@ -89,10 +89,10 @@ def demo_command(
 
 def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, out: Path) -> None:
     """Flip labels of the paper's synthetic data, and compare the paper's methods."""
+    from fairsieve.benchmark import synthetic_demo as demo
+    from fairsieve.benchmark.problems import NOISES
     from fairsieve.files import make_folder
     from fairsieve.notions import DP, EO, find_notion
-    from fairsieve.paper import synthetic_demo as demo
-    from fairsieve.paper.problems import NOISES
     from fairsieve.validation import check_choice, check_share
 
     noise = "none" if rate == 0 else noise or "group-targeted"

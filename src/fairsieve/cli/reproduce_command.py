@@ -14,7 +14,7 @@ from fairsieve.errors import InvalidInputError
 
 
 def _complete_items(incomplete: str) -> list[str]:
-    from fairsieve.paper.reproduce.experiments import ITEMS
+    from fairsieve_reproduction.experiments import ITEMS
 
     return [name for name in ("list", "all", *ITEMS) if name.startswith(incomplete)]
 
@@ -37,8 +37,14 @@ def reproduce_command(
     jobs: Jobs = None,
     backend: Backend = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The folder of the records, tables, figures and the page.")
-    ] = Path("reproduction"),
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The folder of the records, tables, figures and the page; 'reproduction' where it is not named.",
+            show_default=False,
+        ),
+    ] = None,
     arrays: Annotated[
         str | None,
         typer.Option(
@@ -57,8 +63,21 @@ def reproduce_command(
         Literal["text", "authors"],
         typer.Option(help="Select by Algorithm 1 as printed, or as the authors' code does."),
     ] = "text",
+    tune_pace: Annotated[
+        bool,
+        typer.Option(
+            "--tune-pace",
+            help="Choose learning rates (.0005 or .0001), the length of LR and ITLM, and the fairness weight of the "
+            "published FR-Train too, by cross-validation.",
+        ),
+    ] = False,
     judge_only: Annotated[
-        bool, typer.Option("--judge-only", help="Make tables, verdicts and the page from the records alone.")
+        bool,
+        typer.Option(
+            "--judge-only",
+            help="Make tables, verdicts and the page from the records alone: those of --out or, without it, those that "
+            "are published with the source.",
+        ),
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="One seed, fewer epochs, no tuning: for a look.")
@@ -70,15 +89,15 @@ def reproduce_command(
 
     Example: fairsieve reproduce table1 --quick -o reproduction
     """
+    from fairsieve.benchmark.records import read_results
+    from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
-    from fairsieve.paper.records import read_results
-    from fairsieve.paper.reproduce import experiments as sets
-    from fairsieve.paper.reproduce.page import write_reproduction
-    from fairsieve.paper.reproduce.runner import check_data_sets, reproduce
-    from fairsieve.paper.workers import open_cluster
     from fairsieve.progress import progress_bar
     from fairsieve.report.looks import pyplot
     from fairsieve.validation import check_at_least
+    from fairsieve_reproduction import experiments as sets
+    from fairsieve_reproduction.page import write_reproduction
+    from fairsieve_reproduction.runner import check_data_sets, reproduce
 
     if what == "list":
         for item in sets.ITEMS.values():
@@ -87,7 +106,12 @@ def reproduce_command(
     check_at_least("--jobs", 1 if jobs is None else jobs, 1)
     counts, groups = _parse_seeds(seeds or []), dict(map(_parse_group, attacked or []))
     scope = sets.Scope(
-        counts.pop("", None), quick, method_seeds=counts, attacked=groups, as_authors=selection == "authors"
+        counts.pop("", None),
+        quick,
+        method_seeds=counts,
+        attacked=groups,
+        as_authors=selection == "authors",
+        tunes_pace=tune_pace,
     )
     items = sets.find_items(what)
     experiments = sets.collect_experiments(items)
@@ -96,7 +120,9 @@ def reproduce_command(
         synthetic = [each for each in experiments if each.data == "synthetic"]
         scopes[replace(scope, arrays=arrays or "recorded")] = synthetic
     pyplot()  # report a missing package before the work, not after it
-    path = out / "records.jsonl"
+    path = _published_records() if judge_only and out is None else None
+    out = Path("reproduction") if out is None else out
+    path = path or out / "records.jsonl"
     if not judge_only:
         for scope, wanted in scopes.items():
             check_data_sets(wanted, scope)
@@ -116,9 +142,16 @@ def reproduce_command(
     say(verdicts, f"The page is {page}; tables and figures are beside it")
 
 
+def _published_records() -> Path | None:
+    """Find the records that are published with the source, from there or from where the command is called."""
+    folders = (Path(), Path(__file__).parents[3])
+    paths = (folder / "docs" / "reproduction" / "records.jsonl" for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
+
+
 def _parse_seeds(texts: list[str]) -> dict[str, int]:
     """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
-    from fairsieve.paper.methods.registry import find_methods
+    from fairsieve.benchmark.methods.registry import find_methods
 
     found = {}
     for text in texts:

@@ -83,7 +83,7 @@ def flip_margin(
             f"among must be a boolean mask of the {len(samples)} samples; got {candidates.dtype} of shape "
             f"{candidates.shape}"
         )
-    wanted = _count_flips(rate, len(samples))
+    wanted = count_flips(rate, len(samples))
     if wanted > candidates.sum():
         raise InvalidInputError(
             f"rate must not ask for more flips than there are candidates; {rate} of {len(samples)} samples is "
@@ -156,7 +156,7 @@ def flip_group_targeted(
     (100, {1})
     """
     check_samples_object(samples)
-    cells, wanted = samples.cells, _count_flips(rate, len(samples))
+    cells, wanted = samples.cells, count_flips(rate, len(samples))
     if group is not None and group not in cells.groups:
         raise InvalidInputError(f"group must be one of {cells.groups}; got {group!r}")
     sizes = cells.counts.sum(axis=0)
@@ -248,7 +248,7 @@ def check_samples_object(samples: Samples) -> None:
         )
 
 
-def _count_flips(rate: float, samples: int) -> int:
+def count_flips(rate: float, samples: int) -> int:
     """Compute how many labels a rate flips."""
     return count_budget(rate, samples) if check_share("rate", rate) > 0 else 0
 

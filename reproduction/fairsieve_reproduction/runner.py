@@ -1,0 +1,136 @@
+"""Run experiments: choose hyperparameters once, then run every seed; each is recorded as it finishes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from fairsieve.benchmark.methods.contract import combinations
+from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve.benchmark.problems import make_problem
+from fairsieve.benchmark.records import Record, fingerprint
+from fairsieve_reproduction.experiments import Experiment, Results, Scope
+from fairsieve.benchmark.run import fold_scores, package_versions, pick, run_one
+from fairsieve.benchmark.workers import Work, run_and_record
+
+# Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
+EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
+FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One call of a worker: a run, or a choice of hyperparameters (seed None)."""
+
+    experiment: Experiment
+    seed: int | None
+    work: Work
+
+    @property
+    def expected(self) -> float:
+        """The seconds to expect of it."""
+        factor = TUNING_FACTOR if self.seed is None else 1
+        return EXPECTED[self.experiment.data] * factor * (FR_TRAIN_FACTOR if self.is_slow else 1)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it trains FR-Train."""
+        return self.experiment.method.startswith("fr-train")
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Slow ones first, runs on one problem together."""
+        each, seed = self.experiment, -1 if self.seed is None else self.seed
+        return list(EXPECTED).index(each.data), not self.is_slow, each.noise, each.rate, seed, each.method
+
+    def __str__(self) -> str:
+        doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
+        return f"{self.experiment.data}, {METHODS[self.experiment.method].short}, {doing}"
+
+
+def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
+    """Raise an error that says which data set is missing, before any work is done."""
+    for data in dict.fromkeys(experiment.data for experiment in experiments):
+        make_problem(data, "none", 0, 0, arrays=scope.arrays if data == "synthetic" else None)
+
+
+def reproduce(
+    experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
+) -> Iterator[tuple[int, int, str]]:
+    """Make the runs that ``results`` do not hold yet, and record them in ``path``.
+
+    Yield after each how many are done, how many there are in all, and what is left and was done last in words.
+    Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
+    nothing is made twice, and a reproduction that was stopped continues.
+    """
+    began, made, done = time.perf_counter(), 0.0, 0
+    for find in (partial(_tuning_jobs, pace=True), partial(_tuning_jobs, pace=False), _run_jobs):
+        todo = sorted(find(experiments, results), key=lambda job: job.order)
+        later = [] if find is _run_jobs else _run_jobs(experiments, results)
+        left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
+        for place, record in run_and_record([job.work for job in todo], path, jobs=jobs):
+            results.add(record)
+            job = todo[place]
+            done, made, left = done + 1, made + job.expected, left - job.expected
+            seconds = (time.perf_counter() - began) * left / made
+            until = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+            yield done, total, f"about {until} left; {job}"
+
+
+def _tuning_jobs(experiments: Sequence[Experiment], results: Results, *, pace: bool) -> list[_Job]:
+    """List the choices of the pace, or of the other hyperparameters at that pace, that are not recorded yet."""
+    wanted = dict.fromkeys(results.scope.tuned_as(experiment, pace=pace) for experiment in experiments)
+    found = []
+    for each in (each for each in wanted if each is not None):
+        given = None
+        if not pace:
+            paced = results.scope.tuned_as(each, pace=True) is not None
+            if paced and not results.choices(each):
+                continue  # the pace comes first
+            given = dict(results.choices(each)[0]["hyperparameters"]) if paced else {}
+        asked = results.scope.tuning_settings(each, given)
+        if fingerprint(asked) not in results.records:
+            found.append(_Job(each, None, partial(_choose_once, each, results.scope, given)))
+    return found
+
+
+def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
+    """List the runs that are not recorded yet, each once."""
+    scope, todo = results.scope, {}
+    for each in experiments:
+        comparison, method = scope.comparison(each, results.chosen(each)), scope.method(each)
+        for seed in scope.seeds_for(each):
+            if results.run(each, seed) is None:
+                todo[results.name(each, seed)] = _Job(each, seed, partial(run_one, comparison, method, seed))
+    return list(todo.values())
+
+
+def _choose_once(experiment: Experiment, scope: Scope, pace: dict[str, float] | None) -> Record:
+    """Choose hyperparameters for an experiment at a pace, or its pace, on draws or splits that are not reported on."""
+    started, method = time.process_time(), METHODS[experiment.method]
+    asked, comparison = scope.tuning_settings(experiment, pace), scope.comparison(experiment)
+    options = combinations(method.pace if pace is None else method.candidates)
+    trials = [method.options()[0] | (pace or {}) | values for values in options]
+    given = (comparison.training_input(method, seed) for seed in asked["seeds"])
+    scores = [fold_scores(method, each, asked["folds"], trials) for each in given]
+    accuracies, disparities = np.concatenate(scores, axis=1)
+    # What knows no fairness is chosen by accuracy, and has one choice for all notions.
+    knows = method.family not in ("plain", "robust")
+    best = pick(accuracies, disparities) if knows else int(accuracies.mean(axis=0).argmax())
+    tried = zip(options, accuracies.mean(axis=0), disparities.mean(axis=0), strict=True)
+    return {
+        "run": fingerprint(asked),
+        "settings": asked,
+        "versions": package_versions(),
+        "hyperparameters": options[best],
+        "tuning_seconds": round(time.process_time() - started, 4),
+        "candidates": [
+            values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
+            for values, right, apart in tried
+        ],
+    }

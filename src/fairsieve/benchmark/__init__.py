@@ -1,0 +1,1 @@
+"""Methods side by side: what they are, the problems they are given, and runs that are recorded."""

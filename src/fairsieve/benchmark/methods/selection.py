@@ -1,0 +1,78 @@
+"""The methods that differ in how they select and weigh samples, trained by the paper's loop.
+
+LR, ITLM, FairBatch, the covariance penalty, the paper's method and its ablations, and two-step methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.benchmark.methods.contract import Trained, TrainingInput
+from fairsieve.notions import EO
+from fairsieve.samples import Samples
+from fairsieve.training.fit import fit
+from fairsieve.training.settings import Settings
+
+# ITLM cleans for this many times as long as the others train: after their epochs it has not converged.
+LONGER = 4
+LONGEST = (
+    800  # epochs, with batches as large as those of Adult, at the larger learning rate: it has converged then
+)
+LARGE_BATCH, RATE = 2000, 0.0005
+TRACED = 100  # epochs of a training whose losses are recorded
+
+
+try:  # without numba the loop in NumPy takes ten times as long
+    COMPILED = find_spec("numba") is not None
+except ImportError:
+    COMPILED = False
+
+
+def train_loop(given: TrainingInput, method: str, *, times_as_long: int = 1) -> Trained:
+    """Train by a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`, for so many times the epochs."""
+    settings = given.settings
+    if times_as_long > 1:
+        longer = settings.epochs * times_as_long
+        if settings.batch_size >= LARGE_BATCH and settings.learning_rate >= RATE:
+            longer = min(longer, LONGEST)
+        settings = replace(settings, epochs=max(settings.epochs, longer))
+    fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **vars(settings))
+    if fitted.interrupted:  # half a training is a model, but not a result
+        raise KeyboardInterrupt
+    history = fitted.history
+    shown = np.arange(0, settings.epochs, max(1, settings.epochs // TRACED))
+    return Trained(
+        predict=lambda samples: fitted.predict(samples.features),
+        indices=fitted.indices,
+        epochs=settings.epochs,
+        trace={
+            "classes": [str(label) for label in history.classes],
+            "groups": [str(group) for group in history.groups],
+            "counts": history.counts[0].tolist(),
+            "epochs": shown.tolist(),
+            "cell_losses": history.cell_losses[shown].round(4).tolist(),
+        },
+    )
+
+
+def train_two_steps(given: TrainingInput, then: str, cleaning_penalty_weight: float = 0.0) -> Trained:
+    """Clean with ITLM, with a penalty that has some weight, and train on what it selected with another method."""
+    settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
+    if not cleaning_penalty_weight:  # plain ITLM knows no fairness
+        settings = replace(settings, fairness=EO)
+    kept = _clean(given.data, settings, given.seed)
+    second = train_loop(replace(given, data=given.data.take(kept)), then)
+    return replace(second, indices=kept[second.indices])
+
+
+@lru_cache(maxsize=1)
+def _clean(data: Samples, settings: Settings, seed: int) -> NDArray[np.int64]:
+    """Return what ITLM selects: the same for both notions of fairness and all hyperparameters of the second step."""
+    return train_loop(
+        TrainingInput(data=data, settings=settings, seed=seed), "itlm", times_as_long=LONGER
+    ).indices

@@ -1,1 +1,0 @@
-"""The paper, reproduced: its methods, its experiments, its tables and figures, and the demo."""

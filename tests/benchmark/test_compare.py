@@ -1,0 +1,199 @@
+"""``fairsieve compare``: records, continuing, attacks, the authors' arrays, and somebody's own table."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from tests.data.test_synthetic import write_arrays
+from tests.support.people import people, write_csv
+from typer.testing import CliRunner
+
+from fairsieve.benchmark import run
+from fairsieve.benchmark.methods.registry import find_methods
+from fairsieve.benchmark.records import read_results
+from fairsieve.cli.app import app
+from fairsieve.data import synthetic_splits
+from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS
+
+QUICK = ("--no-tune", "--epochs", "4", "--jobs", "1")
+ROWS = 400
+
+
+def compare(out, *options):
+    """Run the command; return what it printed, and the records."""
+    arguments = ["compare", *QUICK, "--out", str(out), *options]
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = (out / "records.jsonl").read_text().splitlines()
+    return " ".join(done.stdout.split()), [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def test_runs_are_recorded_and_not_repeated(tmp_path):
+    arguments = ("--methods", "lr,sample-selection,itlm-penalty")
+    printed, first = compare(tmp_path, *arguments, "--seeds", "1")
+    assert "ITLM→Penalty" in printed
+    assert "tuning" in printed
+    assert "3 records in" in printed
+    with (tmp_path / "records.jsonl").open("a") as file:
+        file.write('{"run": "half a li')  # and the machine stopped
+    again, second = compare(tmp_path, *arguments, "--seeds", "1")
+    assert again == printed
+    assert second == first
+    _, more = compare(tmp_path, *arguments, "--seeds", "2")
+    assert more[:3] == first
+    assert len({record["run"] for record in more}) == 6
+
+
+def test_a_record_says_everything(tmp_path):
+    _, (record,) = compare(tmp_path, "--methods", "sample-selection", "--seeds", "1")
+    assert record["settings"]["method"] == "sample-selection"
+    assert record["settings"]["seed"] == 0
+    assert record["hyperparameters"] == {"step_size": 0.001}
+    assert {"fairsieve", "python"} <= set(record["versions"])
+    assert set(record["metrics"]) == {*NOTIONS, "accuracy", "kept", "flips_dropped"}
+    assert record["seconds"] > 0
+    assert record["rows"] == {"train": 2000, "test": 1000}
+    _, records = compare(tmp_path, "--methods", "lr,itlm", "--seeds", "2")
+    assert len({one["checksum"] for one in records}) == 2  # of the two draws
+
+
+def test_other_questions_are_other_runs_and_what_a_method_does_not_use_is_no_question(tmp_path):
+    asked = ("--methods", "plain", "--seeds", "1")
+    noisy = ("--validation", "noisy")
+    for options, count in (
+        ((), 1),
+        (noisy, 1),
+        (("--rate", "0.2"), 2),
+        (("--noise", "uniform"), 3),
+        (("--methods", "learning-to-reweight", *noisy), 4),
+    ):
+        assert len(compare(tmp_path, *asked, *options)[1]) == count
+
+
+def test_group_targeted_flips_never_reach_half_of_the_groups_training_labels(tmp_path):
+    noise = ("--noise", "group-targeted-without-group")
+    _, records = compare(tmp_path, "--methods", "plain", "--seeds", "30", *noise)
+    attacked = [group for record in records for group in record["attacked"]]
+    assert max(share for record in records for share in record["attacked"].values()) < 0.5
+    assert attacked.count("1") >= 28  # the authors' own choice
+    named = ("--noise", "group-targeted:0", "--rate", "0.04")
+    assert list(compare(tmp_path, "--methods", "plain", "--seeds", "1", *named)[1][-1]["attacked"]) == ["0"]
+    with pytest.raises(InvalidInputError, match="noise must attack one of the groups 0, 1; got '2'"):
+        compare(tmp_path, "--methods", "plain", "--noise", "group-targeted:2")
+
+
+def test_the_authors_arrays_stand_in_for_a_draw_and_records_do_not_say_where_they_are(tmp_path):
+    parts = synthetic_splits(7)
+    noisy = parts.train.labels.copy()
+    noisy[:200] = 1 - noisy[:200]
+    for place in ("one", "two"):
+        folder = tmp_path / place
+        folder.mkdir()
+        write_arrays(folder, parts, noisy)
+        for noise in ("label", "group-targeted"):
+            asked = run.Comparison(noise=noise, arrays=str(folder))
+            list(run.compare(asked, find_methods("plain"), range(1), tmp_path / "records.jsonl"))
+    records = list(read_results(tmp_path / "records.jsonl"))
+    assert len(records) == 2  # the second folder gave no others
+    groups = parts.train.groups
+    shares = {
+        str(z): ((groups == z) & (noisy != parts.train.labels)).sum() / (groups == z).sum() for z in (0, 1)
+    }
+    for record in records:
+        assert record["attacked"] == pytest.approx(shares, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--label", "income"), "--label must go with --table; got no table: add --table FILE"),
+        (("--verified", "a.csv"), "--verified must go with --table"),
+        (("--table", "a.csv", "--label", "x"), "--sensitive must name a column with --table; got none"),
+        (("--table", "a.csv", "--data", "adult"), "--table and --data must not be given together"),
+    ],
+)
+def test_bad_options_are_named_before_any_work(tmp_path, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        compare(tmp_path / "new", *options)
+    assert not (tmp_path / "new").exists()
+
+
+# Somebody's own table.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with a row that lacks its group, and answers to some of its rows."""
+    path = tmp_path_factory.mktemp("own")
+    table = people(ROWS)
+    table["sex"][5] = ""
+    write_csv(path / "people.csv", table)
+    roles = ["--label", "income", "--sensitive", "sex", "--rows", "60"]
+    done = CliRunner().invoke(
+        app, ["review", str(path / "people.csv"), *roles, "-o", str(path / "review.html")]
+    )
+    assert done.exit_code == 0, done.output
+    lines = list(csv.DictReader((path / "review.csv").read_text(encoding="utf-8").splitlines()))
+    for i, line in enumerate(lines):
+        line["verified_label"] = "high" if i % 3 else "low"
+    write_csv(path / "answers.csv", {name: [line[name] for line in lines] for name in lines[0]})
+    return path
+
+
+def on_table(folder, out, *options):
+    roles = ("--table", str(folder / "people.csv"), "--label", "income", "--sensitive", "sex")
+    return compare(folder / out, *roles, "--methods", "plain,reweighing", *options)
+
+
+def test_the_table_is_compared_on_its_own_labels(folder):
+    printed, records = on_table(folder, "runs", "--seeds", "2")
+    assert "people.csv, no flips, 2 splits" in printed
+    assert "Measured on the table's own labels of rows set aside." in printed
+    assert "(estimated from each training part)" in printed
+    assert len(records) == 4
+    assert records[0]["settings"]["noise"] == "none"
+    assert records[0]["settings"]["table"]["sensitive"] == ["sex"]
+    assert records[0]["rows"]["test"] == round(0.2 * (ROWS - 1))
+    assert on_table(folder, "runs", "--seeds", "2")[0] == printed
+    changed, more = on_table(folder, "runs", "--seeds", "2", "--drop", "job")
+    assert len(more) == 8  # another question, other runs
+    assert changed != printed
+    assert (
+        len(on_table(folder, "one", "--seeds", "1")[0].split("less Plain")) == 3
+    )  # a difference, and no interval
+
+
+def test_flips_are_added_to_the_training_part_alone(folder):
+    flips = ("--noise", "uniform", "--rate", "0.25", "--seeds", "1")
+    printed, records = on_table(folder, "flipped", *flips)
+    assert "25% flips (uniform), 1 split" in printed
+    assert "25% of the training labels were flipped (uniform), beside those that are wrong already" in printed
+    assert np.mean(list(records[0]["attacked"].values())) == pytest.approx(0.25, abs=0.05)
+
+
+def test_verified_labels_are_measured_on_and_never_trained_on(folder):
+    answers = ("--verified", str(folder / "answers.csv"), "--seeds", "2")
+    printed, records = on_table(folder, "verified", *answers)
+    assert "verified labels, which no method trained on" in printed
+    assert len({record["rows"]["train"] for record in records}) == 1
+    for record in records:
+        assert record["rows"]["test"] == len(record["predicted"])
+        assert record["rows"]["train"] + record["rows"]["test"] < ROWS
+    _, (other,) = on_table(
+        folder, "high", *answers[:2], "--seeds", "1", "--methods", "plain", "--positive", "low"
+    )
+    assert np.mean(other["predicted"]) == pytest.approx(1 - np.mean(records[0]["predicted"]), abs=0.1)
+
+
+def test_a_method_that_cannot_says_so_in_its_record(folder):
+    table = people(ROWS)
+    table["income"] = [("low", "high", "middle")[i % 3] for i in range(ROWS)]
+    write_csv(folder / "three.csv", table)
+    asked = ("--table", str(folder / "three.csv"), "--label", "income", "--sensitive", "sex", "--seeds", "1")
+    printed, (record,) = compare(folder / "three", *asked, "--methods", "threshold-optimizer")
+    assert "threshold-optimizer is defined for at most 2 classes; data has 3" in record["error"]
+    assert record["error"] in printed

@@ -1,0 +1,83 @@
+"""``fairsieve reproduce``: what is written, judged again from the records, and published."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fairsieve.cli.app import app
+from fairsieve.errors import InvalidInputError
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
+published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the records are part of the repository, not of the package"
+)
+
+
+def reproduce(*arguments):
+    done = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_items_are_listed():
+    names = [line.partition(":")[0] for line in reproduce("list").splitlines()]
+    assert {f"table{n}" for n in range(1, 8)} | {f"figure{n}" for n in range(1, 7)} < set(names)
+
+
+def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "fairsieve_reproduction.experiments.QUICK_EPOCHS",
+        dict.fromkeys(["synthetic", "compas", "adult"], 4),
+    )
+    arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
+    assert "Of 2 claims" in reproduce(*arguments)
+    assert (tmp_path / "records.jsonl").read_text().count("\n") == 1
+    first = (tmp_path / "claims.csv").read_bytes()
+    reproduce(*arguments, "--judge-only")
+    assert (tmp_path / "claims.csv").read_bytes() == first
+    with (tmp_path / "claims.csv").open(newline="") as lines:
+        assert [row["claim"] for row in csv.DictReader(lines)] == ["fig1a-smallest", "fig1b-loss"]
+    written = {each.name for each in tmp_path.iterdir()}
+    assert {"figure1.svg", "claims.md", "claims.tex", "reproduction.html"} <= written
+
+
+@published
+def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "Of 54 claims" in reproduce("figure1", "--judge-only")
+    assert (tmp_path / "reproduction" / "claims.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["all", "--seeds", "many"], "--seeds must be a number of at least 1, or METHOD=N; got 'many'"),
+        (["all", "--attacked", "men"], "--attacked must be synthetic=GROUP or compas=GROUP"),
+        (["all", "--judge-only"], "--judge-only needs records"),
+    ],
+)
+def test_bad_options_are_named_before_any_work(tmp_path, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        reproduce(*options, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@published
+def test_at_most_a_fifth_of_the_published_choices_sit_at_an_end_of_their_grid():
+    """The paper's own three candidates for its method are left out."""
+    lines = (PUBLISHED / "records.jsonl").read_text().splitlines()
+    choices = [json.loads(line) for line in lines if '"tuning":{' in line]
+    mine = [one for one in choices if one["settings"]["tuning"]["method"] != "sample-selection"]
+    assert len(mine) > 50
+    ends = [
+        value in (min(one["settings"]["grid"][name]), max(one["settings"]["grid"][name]))
+        for one in mine
+        for name, value in one["hyperparameters"].items()
+        if name not in ("learning_rate", "times_as_long")  # two candidates: each is an end
+    ]
+    assert sum(ends) <= len(ends) / 5
