@@ -90,7 +90,7 @@ SHARED = """
 import os, sys
 from pathlib import Path
 from fairsieve.benchmark.records import append_record
-from tests.paper.test_workers import result
+from tests.benchmark.test_workers import result
 
 path = Path(sys.argv[1])
 children = []
