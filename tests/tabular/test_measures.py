@@ -12,6 +12,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.calibration import calibration_curve
 
 from fairsieve import demographic_parity_disparity, equalized_odds_disparity, tabular
+from fairsieve.tabular import evaluation
 
 NAMES = ("a", "b", "c")
 
@@ -140,6 +141,17 @@ def test_quality_is_that_of_scikit_learn(classes):
         score = one["fair"]
         assert score["value"] == pytest.approx(known[one["measure"]](label, guess)), one
         assert 0 <= score["interval"][0] < score["value"] < score["interval"][1] <= 1
+
+
+def test_labels_that_are_told_apart_perfectly_are_measured():
+    """Their average precision adds shares up to 1, or to a little more by rounding."""
+    for count in range(2, 60):
+        scores = np.arange(count) / count
+        for positives in range(1, count):
+            found = evaluation._tell(scores >= scores[-positives], scores >= 0.5, scores)
+            for name in ("AUC", "average precision"):
+                assert found[name].value == 1
+                assert 0 < found[name].interval[0] < found[name].interval[1] <= 1
 
 
 def test_the_interval_of_the_auc_is_delongs():

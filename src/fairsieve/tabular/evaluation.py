@@ -307,7 +307,8 @@ def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score 
     if 0 < count < len(positive):
         fewest = min(count, len(positive) - count)
         found["AUC"] = _logit_score(*_auc(positive, scores), fewest)
-        precision = float(average_precision_score(positive, scores))
+        # Shares that are 1 together may add up to a little more, or less.
+        precision = round(float(average_precision_score(positive, scores)), 12)
         # As of a share of those with the label (Boyd, Eng and Page 2013).
         deviation = math.sqrt(precision * (1 - precision) / count)
         found["average precision"] = _logit_score(precision, deviation, fewest)
