@@ -123,10 +123,17 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
     """Check that a file may be written; replace what is there only with ``force``."""
     if path.is_dir():
         raise InvalidInputError(f"{option} must be a file to write; {path} is a folder: name a file in it")
-    if path.suffix.lower() in (".parquet", ".xlsx", ".xls"):  # what is written is CSV
-        raise InvalidInputError(
-            f"{option} must be a CSV file; got {path}: name it {path.with_suffix('.csv')}"
-        )
+    if path.suffix.lower() in (
+        ".parquet",
+        ".xlsx",
+        ".xls",
+        ".gz",
+        ".bz2",
+        ".xz",
+        ".zip",
+    ):  # what is written is CSV
+        name = path.with_suffix("").with_suffix(".csv")
+        raise InvalidInputError(f"{option} must be a CSV file; got {path}: name it {name}")
     if (path.exists() or path.is_symlink()) and not force:
         raise InvalidInputError(f"{option} must be a new file; {path} is there: add --force to replace it")
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import io
+import lzma
+import os
+import threading
+import zipfile
 
 import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
@@ -70,13 +77,81 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
         (" \n \n", "is empty"),
         ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
         ("a,b\n1,x\ry\n2,z\n", "has a carriage return within row 2, which would cut it in two: take it out"),
-        (b"\x1f\x8b\x08rest", "is neither text nor Parquet"),
+        (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
+        (b"PK\x03\x04rest", "cannot be unpacked"),
+        (b"\x28\xb5\x2f\xfdrest", "is neither text nor Parquet: unpack it"),
     ],
 )
 def test_broken_files_are_refused_in_words(read, content, message):
     """More of them are in the catalogue of bad input."""
     with pytest.raises(InvalidInputError, match=message):
         read(content)
+
+
+def zipped(content):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("people.csv", content)
+    return stream.getvalue()
+
+
+PACKED = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zip": zipped, "nothing": bytes}
+
+
+@pytest.mark.parametrize("way", PACKED)
+def test_compressed_files_are_read(read, way, tmp_path):
+    content = "a;b\n1,5;é\n2,25;\n".encode("cp1252")
+    expected = read(content)
+    path = tmp_path / "table.csv"
+    path.write_bytes(PACKED[way](content))
+    table = read(path)
+    assert table.reading == expected.reading
+    assert [table.cells(name) for name in "ab"] == [["1,5", "2,25"], ["é", None]]
+    frame = pandas.DataFrame({"a": ["x"], "b": [1]})
+    frame.to_parquet(path)
+    path.write_bytes(PACKED[way](path.read_bytes()))
+    assert read(path).cells("a") == ["x"]
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(read, monkeypatch):
+    monkeypatch.setattr("fairsieve.tabular.reading.read.MOST_BYTES", 1000)
+    for pack in (gzip.compress, bz2.compress, lzma.compress, zipped):
+        with pytest.raises(InvalidInputError, match="it unpacks to more than 1,000 bytes"):
+            read(pack(b"a\n" + b"1\n" * 1000))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_pipes_are_read_once(tmp_path, pack):
+    """By every command, though some of them read a file more than once."""
+    (tmp_path / "people.csv").write_bytes(
+        content := pack(write_csv(tmp_path / "p.csv", people(300)).read_bytes())
+    )
+    asked = {"label": "income", "sensitive": "sex"}
+    calls = {
+        "train": lambda data: tabular.train(data, **asked, clean_ratio=0.9, max_iter=4),
+        "audit": lambda data: tabular.audit(data, **asked),
+        "review": lambda data: tabular.review(data, **asked, rows=5, run=tmp_path / "run"),
+        "predict": lambda data: tabular.predict(tmp_path / "run", data).save(
+            tmp_path / "out.csv", force=True
+        ),
+    }
+    calls["train"](tmp_path / "people.csv").save(tmp_path / "run")
+    for name, call in calls.items():
+        fifo = tmp_path / f"{name}.fifo"
+        os.mkfifo(fifo)
+        writer = threading.Thread(target=fifo.write_bytes, args=(content,), daemon=True)
+        writer.start()
+        found = call(str(fifo))
+        writer.join(10)
+        assert not writer.is_alive()
+        expected = call(tmp_path / "people.csv")
+        if name == "predict":
+            assert found.read_bytes() == expected.read_bytes()
+        elif name == "review":
+            assert found.rows.equals(expected.rows)
+        else:
+            assert found.decision.sentence == expected.decision.sentence
 
 
 def test_a_table_without_names_is_recognised(tmp_path):

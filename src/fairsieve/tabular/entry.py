@@ -23,7 +23,7 @@ from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.reading.columns import InputTable, Reading
-from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, with_columns
+from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
@@ -198,7 +198,7 @@ def predict(
     >>> len(predictions.predicted), list(predictions.frame.columns[-2:])
     (5, ['predicted', 'probability'])
     """
-    data = Path(data) if isinstance(data, str) else data
+    data = open_pipe(data)
     check_truth("--probabilities", probabilities)
     if isinstance(run, TrainResult):
         model, origin = run.model, Path(ARCHIVE)
@@ -427,7 +427,7 @@ class Predictions:
         """
         path = as_path("--out", path)
         if not is_frame(self.data):
-            keep_inputs("--out", path, self.data)
+            keep_inputs("--out", path, Path(str(self.data)))
         check_new("--out", path, force=force)
         mark = self.table.reading.decimal
         added = {

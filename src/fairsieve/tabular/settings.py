@@ -263,7 +263,10 @@ def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
 
 
 def _as_path(value: Any) -> Any:
-    return Path(value) if isinstance(value, str) else value
+    """Make a path of a text, and read what is a pipe."""
+    from fairsieve.tabular.reading.read import open_pipe
+
+    return open_pipe(value)
 
 
 def _as_number(text: Any) -> Any:

@@ -6,23 +6,29 @@ pandas splits the rows. Which texts are numbers, categories or dates is decided 
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import contextlib
 import csv
+import gzip
 import io
+import lzma
 import re
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.files import read_archive
 from fairsieve.optional import package
 from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
 from fairsieve.validation import as_path
@@ -62,6 +68,61 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pd.DataFrame) or (has_columns and any(hasattr(data, name) for name in kinds))
 
 
+@dataclass(frozen=True)
+class Piped:
+    """What came through a pipe, which can be read once only."""
+
+    path: Path
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """The name of the pipe."""
+        return self.path.name
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def open_pipe(data: Any) -> Any:
+    """Make a path of a text; read a pipe, such as /dev/stdin or a FIFO. Anything else stays as it is."""
+    path = Path(data) if isinstance(data, str) else data
+    if not isinstance(path, Path) or path.is_file() or path.is_dir() or not path.exists():
+        return path
+    return Piped(path, path.read_bytes())
+
+
+def _open(source: Path | Piped) -> IO[bytes]:
+    return io.BytesIO(source.content) if isinstance(source, Piped) else source.open("rb")
+
+
+def read_content(source: Path | Piped) -> bytes:
+    """Read a file, and unpack it where it is compressed: by gzip, bzip2 or xz, or as the only file of a zip archive."""
+    with _open(source) as stream:
+        start = stream.read(6)
+        stream.seek(0)
+        try:
+            unpack = next((make for mark, make in UNPACKERS.items() if start.startswith(mark)), None)
+            if unpack is not None:
+                content: bytes = unpack(stream).read(MOST_BYTES + 1)
+                if len(content) > MOST_BYTES:
+                    raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
+                return content
+            if start.startswith(ZIP) and (member := _only_member(stream)):
+                return read_archive(stream, most=MOST_BYTES, names=[member])[member]
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+            raise InvalidInputError(f"{source.name} cannot be unpacked ({error}): pack it again") from error
+        stream.seek(0)
+        return stream.read()
+
+
+def _only_member(stream: IO[bytes]) -> str:
+    """Return the name of the only file of an archive; nothing where there are several, as in a workbook."""
+    with zipfile.ZipFile(stream) as archive:
+        names = archive.namelist()
+    return names[0] if len(names) == 1 else ""
+
+
 def read_data(data: Any, reading: Reading | None = None, what: str = "the table") -> InputTable:
     """Read a file or a data frame; a table that was read already stays as it is."""
     if isinstance(data, InputTable):
@@ -69,7 +130,9 @@ def read_data(data: Any, reading: Reading | None = None, what: str = "the table"
     return read_frame(data, reading) if is_frame(data) else read_table(data, reading, what)
 
 
-def read_table(path: Path | str, reading: Reading | None = None, what: str = "the table") -> InputTable:
+def read_table(
+    path: Path | Piped | str, reading: Reading | None = None, what: str = "the table"
+) -> InputTable:
     r"""Read a CSV file with the columns' names in its first row, a Parquet file, or a workbook of Excel.
 
     What stands between fields, and the decimal mark, are found from the first rows unless ``reading`` says them; spaces
@@ -85,36 +148,38 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
     >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
-    path, reading = as_path(what, path, A_TABLE), reading or Reading()
+    source = open_pipe(path if isinstance(path, Piped) else as_path(what, path, A_TABLE))
+    reading = reading or Reading()
     try:
-        with path.open("rb") as stream:
-            start = stream.read(4)
-        if start in READERS:
-            table = read_frame(READERS[start](path), reading, name=path.name, first=FIRST_ROW)
+        content = read_content(source)
+        if content[:4] in READERS:
+            frame = READERS[content[:4]](source.name, io.BytesIO(content))
+            del content
+            table = read_frame(frame, reading, name=source.name, first=FIRST_ROW)
         else:
-            table = _read_csv(path.name, path.read_bytes(), reading)
+            table = _read_csv(source.name, content, reading)
     except OSError as error:
         raise InvalidInputError(
             f"{what} must be a file that can be read; {path}: {error.strerror or error}"
         ) from error
     if not len(table):
         raise InvalidInputError(
-            f"{path.name} must have rows below the names of its columns; it has none: name another file"
+            f"{source.name} must have rows below the names of its columns; it has none: name another file"
         )
     return table
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(name: str, stream: IO[bytes]) -> pd.DataFrame:
     """Read a Parquet file; numbers keep their type, and a named index is a column."""
     parquet = package("pyarrow.parquet", "reading Parquet")
     try:
-        size = parquet.read_metadata(path)
+        size = parquet.read_metadata(stream)
         if size.num_rows * size.num_columns > MOST_VALUES:
             raise ValueError(f"it has {size.num_rows:,} rows of {size.num_columns:,} columns, too many")
-        return _with_index(pd.read_parquet(path, dtype_backend="pyarrow"))
+        return _with_index(pd.read_parquet(stream, dtype_backend="pyarrow"))
     except Exception as error:  # pyarrow has many
         raise InvalidInputError(
-            f"{path.name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
+            f"{name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
         ) from error
 
 
@@ -124,22 +189,26 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame, frame.index.to_frame()[named]], axis=1) if named else frame
 
 
-def _read_excel(path: Path) -> pd.DataFrame:
+def _read_excel(name: str, stream: IO[bytes]) -> pd.DataFrame:
     """Read the first sheet of a workbook, where a package that can is installed."""
     try:
-        return pd.read_excel(path, keep_default_na=False)
+        return pd.read_excel(stream, keep_default_na=False)
     except ImportError:
         raise InvalidInputError(
-            f"{path.name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file, or pip "
+            f"{name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file, or pip "
             "install openpyxl to read it"
         ) from None
     except Exception as error:  # another archive, or a damaged one
         raise InvalidInputError(
-            f"{path.name} looks like a workbook that cannot be read ({error}): save the sheet as CSV"
+            f"{name} looks like a workbook that cannot be read ({error}): save the sheet as CSV"
         ) from error
 
 
-READERS = {b"PAR1": _read_parquet, b"PK\x03\x04": _read_excel}  # by the first bytes of a file
+ZIP = b"PK\x03\x04"
+READERS = {b"PAR1": _read_parquet, ZIP: _read_excel}  # by the first bytes of a file
+UNPACKERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.BZ2File, b"\xfd7zXZ": lzma.LZMAFile}
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+MOST_BYTES = 2**34  # of a compressed file, a few bytes of which may stand for billions
 
 
 def find_encoding(name: str, content: bytes) -> str:
@@ -147,7 +216,7 @@ def find_encoding(name: str, content: bytes) -> str:
     for mark, encoding in BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return encoding
-    if b"\0" in content or content.startswith(b"\x1f\x8b"):
+    if b"\0" in content or content.startswith(ZSTANDARD):
         raise InvalidInputError(f"{name} is neither text nor Parquet: unpack it, or save the table as CSV")
     try:
         content.decode("utf-8")

@@ -29,7 +29,14 @@ from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
-from fairsieve.tabular.reading.read import READERS, find_encoding, free_name, is_frame, split_rows
+from fairsieve.tabular.reading.read import (
+    READERS,
+    find_encoding,
+    free_name,
+    is_frame,
+    read_content,
+    split_rows,
+)
 from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
@@ -170,7 +177,7 @@ def predictions_csv(
     """
     encoding, line_end, names = "utf-8", "\n", table.columns
     columns = [table.cells(name) for name in names]
-    content = b"" if is_frame(data) else data.read_bytes()
+    content = b"" if is_frame(data) else read_content(data)
     if content and content[:4] not in READERS:
         encoding = find_encoding(table.name, content)
         text = content.decode(encoding, errors="surrogateescape").lstrip("\r\n")
