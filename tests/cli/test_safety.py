@@ -77,6 +77,17 @@ def test_a_run_does_not_replace_a_file_of_a_run_that_it_reads(here, failed):
     assert (here / "run" / "rows.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("width", ["0", "00", "", "1", "-5", "wide"])
+def test_errors_and_results_are_printed_in_a_terminal_of_any_width(here, failed, monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", width)
+    assert "none.csv: No such file" in failed("audit", "none.csv", *ROLES)
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setattr(sys, "argv", ["fairsieve", "audit", "people.csv", *ROLES])
+    with pytest.raises(SystemExit):
+        main()
+    assert "Next: " in capsys.readouterr().out
+
+
 def test_a_missing_file_of_answers_is_named(here, failed):
     said = failed("train", "people.csv", *ROLES, "--verified", "none.csv", "-o", "run")
     assert "--verified must be a file that can be read; none.csv: No such file" in said

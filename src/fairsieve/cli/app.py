@@ -20,7 +20,7 @@ from fairsieve.cli.options import GroupedCommand
 from fairsieve.cli.reproduce_command import reproduce_command
 from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
-from fairsieve.cli.terminal import say_error, tolerate_encodings
+from fairsieve.cli.terminal import say_error, tolerate_terminals
 from fairsieve.errors import FairsieveError
 from fairsieve.tabular.settings import OLD_NAMES
 
@@ -60,7 +60,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback."""
-    tolerate_encodings()
+    tolerate_terminals()
     # joblib starts another worker, and goes on
     warnings.filterwarnings("ignore", "A worker stopped while some jobs")
     try:

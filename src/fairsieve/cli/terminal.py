@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ from rich.text import Text
 from fairsieve.cli.signals import begin_work, stop_status
 
 
-def tolerate_encodings() -> None:
-    """Let standard output and error replace what their encoding lacks, instead of failing."""
+def tolerate_terminals() -> None:
+    """Let standard output and error replace what their encoding lacks; take a width of 0 as unknown."""
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)  # rich would print nothing in it
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
