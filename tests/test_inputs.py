@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from fairsieve import FairRobustClassifier, SieveClassifier
+from fairsieve import FairRobustClassifier, Samples, SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 
@@ -59,3 +62,20 @@ def test_texts_that_are_numbers_are_numbers():
     by_texts = MODELS[0].fit(numbers.astype(str), DATA.labels, sensitive_features=DATA.groups).ratios_
     by_numbers = MODELS[0].fit(numbers, DATA.labels, sensitive_features=DATA.groups).ratios_
     assert by_texts.tolist() == by_numbers.tolist()
+
+
+@given(
+    st.lists(st.integers(-(2**53), 2**53), min_size=2, max_size=6),
+    st.sampled_from([np.int64, np.uint64, np.longdouble]),
+    st.booleans(),
+)
+@example([2**24 + 1, 2], np.int64, False)
+@settings(max_examples=40)
+def test_samples_keep_whole_numbers_as_they_are(values, kind, is_sparse):
+    values = [abs(value) for value in values] if kind is np.uint64 else values
+    column = np.array(values, dtype=np.int64)[:, None].astype(kind)
+    column = scipy.sparse.csr_matrix(column.astype(np.int64)) if is_sparse else column
+    samples = Samples(column, np.arange(len(values)) % 2, ["a"] * len(values))
+    kept = samples.features.toarray() if is_sparse else samples.features
+    assert [int(value) for value in kept[:, 0]] == values
+    assert samples.features.dtype == (np.float32 if max(map(abs, values)) < 2**24 else kept.dtype)

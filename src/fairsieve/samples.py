@@ -21,7 +21,8 @@ class Samples:
     Attributes
     ----------
     features : float array or scipy-sparse matrix of shape (n, d)
-        What a model sees. Only the Newton solver takes a sparse one.
+        What a model sees. Only the Newton solver takes a sparse one. Numbers of another type, such as integers, become
+        float32 where that changes none of them, else float64.
     labels : array of shape (n,)
         Any type, two or more classes.
     groups : array of shape (n,) or (n, columns)
@@ -67,7 +68,9 @@ class Samples:
                 f"features must be numbers; got {features.dtype}: encode categories first"
             )
         if features.dtype not in (np.float32, np.float64):
-            features = features.astype(np.float32)
+            # Single precision takes half the memory, and tells whole numbers up to 2**24 apart.
+            is_exact = bool((stored == stored.astype(np.float32)).all())
+            features = features.astype(np.float32 if is_exact else np.float64)
         cells = Cells.of(
             self.labels,
             self.groups,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.encoding import Preparation
+from fairsieve.tabular.reading.roles import _bin_numbers, find_edges, write_bins
 
 ROWS = 120
 
@@ -150,6 +151,14 @@ def test_small_groups_are_ignored_or_merged():
     assert any("are one group, 'other'" in note for note in merged.notes)
 
 
+def test_a_group_called_other_is_not_the_one_of_small_groups():
+    values = ["w", "m", "other"] * 42 + ["x"] * 20 + ["v"] * 16
+    merged = audit(z=values, rows=len(values), small_groups="merge")
+    assert merged.groups.names == ("(other)", "m", "other", "w")
+    assert group_names(merged).count("other") == values.count("other")
+    assert group_names(merged)[-1] == "(other)"
+
+
 def test_too_many_crossed_groups():
     with pytest.raises(InvalidInputError, match="makes 30: name fewer columns"):
         audit(sensitive=["z", "b"], z=list("abcdef"), b=list("12345"))
@@ -200,6 +209,27 @@ def test_every_number_is_in_the_bin_that_says_so(numbers, edges):
     expected = [bins[sum(number >= edge for edge in edges)] for number in values]
     compared = {name for name in bins if expected.count(name) >= 30}
     assert group_names(found) == [name if name in compared else None for name in expected]
+
+
+edges_of_any_size = st.lists(
+    st.one_of(st.floats(-1e9, 1e9), st.integers(10**6, 10**6 + 5)).map(float),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+
+
+@given(edges_of_any_size)
+@example([1000001.0, 1000002.0, 1000003.0])
+@example([0.1, 0.30000000000000004, 0.3])
+@settings(max_examples=30)
+def test_bins_have_different_names_and_are_recorded_exactly(edges):
+    edges = sorted(edges)
+    numbers = np.array([edges[0] - 1e3, *edges])
+    bins = _bin_numbers(numbers, edges)
+    assert bins.tolist() == bins.categories.tolist()
+    assert len(set(bins)) == len(edges) + 1
+    assert find_edges(write_bins("z", edges).removeprefix("z="), numbers, "z") == tuple(edges)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=160, max_size=300, unique=True), st.integers(2, 5))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
+    EXACT,
     ColumnFormat,
     InputTable,
     as_numbers,
@@ -139,21 +140,21 @@ class Groups:
         The edges of the columns that are quantities.
     formats : dict of ColumnFormat
         How those are written.
-    merged : bool
-        Whether those in none of the groups are one, "other"; they are otherwise not compared.
+    merged : str or None
+        The name of the group that those in none of the others make; where it is None, they are not compared.
     """
 
     columns: tuple[str, ...]
     names: tuple[str, ...]
     edges: Edges
     formats: Mapping[str, ColumnFormat]
-    merged: bool = False
+    merged: str | None = None
 
     def read(self, table: InputTable) -> pd.Categorical:
         """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
         crossed = _cross(table, self.columns, self.edges, self.formats)
         if self.merged:
-            names = [name if name in self.names else OTHER for name in crossed.array.categories]
+            names = [name if name in self.names else self.merged for name in crossed.array.categories]
             crossed = recode(crossed, names)
         return coded_by(crossed, self.names)
 
@@ -188,24 +189,27 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
     if len(columns) > 1:
         _refuse_many(title, len(counts), "name fewer columns")
     small = {name: count for name, count in sorted(counts.items()) if count < LEAST_GROUP}
+    other = OTHER
+    while other in counts:  # a group may be called so
+        other = f"({other})"
     if small and small_groups == "stop":
         fewest = sorted(small.items(), key=lambda one: one[1])[:5]
         raise InvalidInputError(
             f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
             f"{', '.join(f'{name!r} ({count} people)' for name, count in fewest)}. Add --small-groups ignore to train "
-            f"on them without comparing them, or --small-groups merge to make them one group, {OTHER!r}"
+            f"on them without comparing them, or --small-groups merge to make them one group, {other!r}"
         )
     large = sorted(set(counts) - set(small))
-    merged = small_groups == "merge" and sum(small.values()) >= LEAST_GROUP
-    if len(large) + merged < 2:
+    merged = other if small_groups == "merge" and sum(small.values()) >= LEAST_GROUP else None
+    if len(large) + (merged is not None) < 2:
         raise InvalidInputError(
             f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
             f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
         )
     found = Groups(
-        tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, formats, merged
+        tuple(columns), tuple(sorted([*large, merged]) if merged else large), edges, formats, merged
     )
-    done = f"are one group, {OTHER!r}" if merged else "are trained on but not compared"
+    done = f"are one group, {merged!r}" if merged else "are trained on but not compared"
     names = ", ".join(f"{name} ({count})" for name, count in small.items())
     return found, [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."] if small else []
 
@@ -223,7 +227,7 @@ def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[flo
             raise InvalidInputError(f"--bins must be of a column of numbers; {title} has texts{example}")
         return find_edges(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:
-        example = ",".join(f"{edge:g}" for edge in suggested_edges(parsed.numbers))
+        example = ",".join(map(_write_edge, suggested_edges(parsed.numbers)))
         raise InvalidInputError(
             f"--sensitive must be a column of groups; {title} has numbers, {distinct:,} different ones: add --bins "
             f"{column}={example} to make groups between these edges, or --bins {column}=4 for four of equal size"
@@ -290,8 +294,17 @@ def write_bins(column: str, edges: Sequence[float]) -> str:
     >>> write_bins("age", (25.0, 45.5)), write_bins("size", (5.0,))  # 5 alone would be a number of groups
     ('age=25,45.5', 'size=5.0')
     """
-    whole = len(edges) > 1 or edges[0] > 10
-    return f"{column}={','.join(str(int(edge)) if whole and edge.is_integer() else repr(edge) for edge in edges)}"
+    count = len(edges) == 1 and 2 <= edges[0] <= 10
+    return f"{column}={','.join(map(repr if count else _write_edge, edges))}"
+
+
+def _write_edge(edge: float) -> str:
+    """Write an edge so that it is read as the same number.
+
+    >>> _write_edge(25.0), _write_edge(45.5), _write_edge(1000001.0), _write_edge(1e300)
+    ('25', '45.5', '1000001', '1e+300')
+    """
+    return str(int(edge)) if edge.is_integer() and abs(edge) < EXACT else repr(float(edge))
 
 
 def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:
@@ -332,6 +345,12 @@ def _bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> pd.Cat
     >>> _bin_numbers(np.array([30.0, 20.0, 50.0]), (25, 45)).tolist()
     ['25 to under 45', 'under 25', '45 and over']
     """
-    between = [f"{low:g} to under {high:g}" for low, high in pairwise(edges)]
-    names = [f"under {edges[0]:g}", *between, f"{edges[-1]:g} and over"]
+    for digits in (6, 17):  # as few as tell the edges apart
+        written = [
+            _write_edge(edge) if edge.is_integer() else f"{edge:.{digits}g}" for edge in map(float, edges)
+        ]
+        if len({*written}) == len(written):
+            break
+    between = [f"{low} to under {high}" for low, high in pairwise(written)]
+    names = [f"under {written[0]}", *between, f"{written[-1]} and over"]
     return pd.cut(numbers, [-np.inf, *edges, np.inf], right=False, labels=names, ordered=False)
