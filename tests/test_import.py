@@ -20,5 +20,8 @@ def test_names_that_come_later_are_listed_and_found():
             assert "needs torch" in str(error)
         else:
             assert found.__name__ == name
+    for name in dir(fairsieve):
+        if name not in fairsieve.LATER:
+            assert getattr(fairsieve, name) is not None
     with pytest.raises(AttributeError, match="module 'fairsieve' has no attribute 'nothing'"):
         _ = fairsieve.nothing

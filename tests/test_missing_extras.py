@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support.dependencies import EXTRAS
+import fairsieve
+from tests.support.dependencies import EXTRAS, requirements
 
 # package hidden, what is tried, what is told
 TRIES = [
     ("matplotlib", "demo", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
     ("matplotlib", "display", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
     ("pyarrow", "parquet", "reading Parquet needs pyarrow: pip install 'fairsieve[table]'"),
+    ("skops", "stored model", "reading a model needs skops: pip install skops"),
     ("fairlearn", "method", "needs fairlearn: pip install 'fairsieve[fairlearn]'"),
     ("numba", "FR-Train", "FR-Train needs numba: pip install 'fairsieve[reproduce]'"),
     ("dask", "cluster", "running on a dask cluster needs dask: pip install 'fairsieve[dask]'"),
@@ -83,6 +87,13 @@ def method(name):
     METHODS[name].train(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
 
 
+def stored_model(folder):
+    from fairsieve.tabular.model_files import read_model
+
+    (folder / "model.skops").write_bytes(b"PK")
+    read_model(folder)
+
+
 def cluster(folder):
     from fairsieve.benchmark.workers import open_cluster
 
@@ -94,6 +105,7 @@ tries = {
     "demo": lambda folder: command("demo", "--out", str(folder)),
     "display": lambda folder: fairsieve.TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(),
     "parquet": parquet,
+    "stored model": stored_model,
     "method": lambda folder: method("threshold-optimizer"),
     "cluster": cluster,
     "FR-Train": lambda folder: method("fr-train"),
@@ -125,6 +137,8 @@ for number, (package, name) in enumerate(json.loads(sys.argv[2])):  # each in a 
 """
 
 
+SOURCES = Path(fairsieve.__file__).parent
+BASE = {Requirement(one).name for one in requirements()[""]}
 PACKAGES = {extra: {Requirement(one).name for one in found} for extra, found in EXTRAS.items()}
 
 
@@ -154,9 +168,24 @@ def test_what_is_missing_is_told_with_the_command_that_installs_it(told, number)
 
 def test_every_package_of_every_extra_is_tried():
     tried = {package for package, _, _ in TRIES}
-    assert tried | WITHOUT_A_TRY == set().union(*PACKAGES.values())
+    assert tried - BASE | WITHOUT_A_TRY == set().union(*PACKAGES.values())
 
 
 def test_the_command_installs_what_was_missing():
     for package, _, message in TRIES:
-        assert package in PACKAGES[message.partition("fairsieve[")[2].rstrip("']")]
+        extra = message.partition("fairsieve[")[2].rstrip("']")
+        assert package in (PACKAGES[extra] if extra else BASE)
+
+
+def test_every_package_that_is_asked_for_is_in_the_extra_that_is_advised():
+    """In every call of ``require`` and every MissingExtraError of the library."""
+    calls = []
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if name in ("require", "MissingExtraError") and isinstance(node.args[0], ast.Constant):
+                extra = next(word.value for word in node.keywords if word.arg == "extra")
+                calls.append((node.args[0].value.partition(".")[0], ast.literal_eval(extra)))
+    assert len(calls) > 10
+    wrong = [(name, extra) for name, extra in calls if name not in (PACKAGES[extra] if extra else BASE)]
+    assert not wrong

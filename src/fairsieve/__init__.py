@@ -8,10 +8,14 @@ company are for scikit-learn.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairsieve import errors
+from fairsieve import errors as errors
 from fairsieve.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from fairsieve import data as data
+    from fairsieve import metrics as metrics
+    from fairsieve import notions as notions
+    from fairsieve import tabular as tabular
     from fairsieve.estimators.classifier import FairRobustClassifier as FairRobustClassifier
     from fairsieve.estimators.displays import SelectionDisplay as SelectionDisplay
     from fairsieve.estimators.displays import TradeoffDisplay as TradeoffDisplay
@@ -63,28 +67,15 @@ LATER = {
     "shard_of": "fairsieve.sampling.workers",
 }
 
-# What had other names, or was here, in 0.1.
-MOVED = {
-    "Cells": "fairsieve.selection.cells.Cells",
-    "CollapseError": "fairsieve.errors.FairnessWarning",
-    "CollapseWarning": "fairsieve.errors.FairnessWarning",
-    "Fitted": "fairsieve.training.result.Fitted",
-    "History": "fairsieve.training.result.History",
-    "LogisticRegression": "fairsieve.training.models.LogisticRegression",
-    "Plan": "fairsieve.selection.epoch.Plan",
-    "accuracy": "fairsieve.metrics.accuracy",
-    "fit_seeds": "[fairsieve.fit(…, seed=seed) for seed in …]",
-}
+# Parts that are imported when they are first used.
+PARTS = ("data", "metrics", "notions", "tabular")
 
 __all__ = sorted(LATER)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tabular":  # fairsieve.tabular.train, with nothing imported but fairsieve
-        return import_module("fairsieve.tabular")
-    moved = MOVED.get(name) or (f"fairsieve.errors.{name}" if name in errors.__all__ else None)
-    if moved is not None:
-        raise AttributeError(f"module 'fairsieve' has no attribute {name!r} since 0.2; use {moved}")
+    if name in PARTS:
+        return import_module(f"fairsieve.{name}")
     if name not in LATER:
         raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
     try:
@@ -98,4 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__", "data", "errors", "tabular"})
+    return sorted({*__all__, *PARTS, "__version__", "errors"})

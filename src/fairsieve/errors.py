@@ -93,7 +93,9 @@ class CheckpointError(FairsieveError, ValueError):
 
 
 class MissingExtraError(FairsieveError, ImportError):
-    """An optional dependency is missing.
+    """A package is missing; the message says how to install it.
+
+    ``extra`` is the extra of fairsieve that has it; None for what fairsieve itself depends on.
 
     >>> raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures")
     Traceback (most recent call last):
@@ -101,8 +103,9 @@ class MissingExtraError(FairsieveError, ImportError):
     fairsieve.errors.MissingExtraError: drawing figures needs matplotlib: pip install 'fairsieve[plot]'
     """
 
-    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}: pip install 'fairsieve[{extra}]'")
+    def __init__(self, package: str, *, extra: str | None, purpose: str) -> None:
+        wanted = package if extra is None else f"'fairsieve[{extra}]'"
+        super().__init__(f"{purpose} needs {package}: pip install {wanted}")
 
 
 class MissingDataError(FairsieveError, FileNotFoundError):

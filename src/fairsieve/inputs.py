@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import wraps
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -56,26 +54,6 @@ def check_samples(
     check_classes(labels, rows)
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
-
-
-def rename_parameters(new_names: Mapping[str, str]) -> Callable[[type], type]:
-    """Let the constructor of an estimator say what an old parameter is called now, or what replaces it."""
-
-    def decorate(estimator: Any) -> Any:
-        original = estimator.__init__
-
-        @wraps(original)
-        def init(self: Any, *args: Any, **parameters: Any) -> None:
-            for name in parameters.keys() & new_names.keys():
-                raise InvalidInputError(
-                    f"{estimator.__name__} has no parameter {name!r} since 0.2; use {new_names[name]}"
-                )
-            original(self, *args, **parameters)
-
-        estimator.__init__ = init
-        return estimator
-
-    return decorate
 
 
 def check_labels_known(y: Any) -> None:

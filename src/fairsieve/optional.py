@@ -9,7 +9,7 @@ from typing import Any
 from fairsieve.errors import MissingExtraError
 
 
-def require(name: str, *, extra: str, purpose: str) -> Any:
+def require(name: str, *, extra: str | None, purpose: str) -> Any:
     """Import a package, or raise an error that says how to install it.
 
     Examples
@@ -47,8 +47,3 @@ def is_tensor(value: Any) -> bool:
     """
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
-
-
-def package(name: str, purpose: str) -> Any:
-    """Import a package of the extra ``table``, or raise an error that says how to install it."""
-    return require(name, extra="table", purpose=purpose)

@@ -147,10 +147,11 @@ def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
 
 
 def closest_hint(value: Any, choices: Iterable[Any]) -> str:
-    """Offer the closest of some choices; return nothing where none is close.
+    """Offer the closest of some choices, whatever the case; return nothing where none is close.
 
-    >>> closest_hint("fairsive", ["lr", "fairsieve"]), closest_hint("x", ["lr"])
-    ('. Did you mean fairsieve?', '')
+    >>> closest_hint("Fairsive", ["lr", "fairsieve"]), closest_hint("x", ["lr"])
+    (". Did you mean 'fairsieve'?", '')
     """
-    close = difflib.get_close_matches(value, map(str, choices), n=1) if isinstance(value, str) else []
-    return f". Did you mean {close[0]}?" if close else ""
+    by_lower = {str(choice).lower(): choice for choice in choices}
+    close = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
+    return f". Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -44,7 +44,9 @@ def test_the_worst_reason_decides_and_failed_verdicts_come_first(verdicts, reaso
 
 def test_fail_on_is_checked():
     assert [check_fail_on(one) for one in (None, "inconclusive")] == [None, "inconclusive"]
-    with pytest.raises(InvalidInputError, match=r"--fail-on must be .*'do-not-uze'. Did you mean do-not-use"):
+    with pytest.raises(
+        InvalidInputError, match=r"--fail-on must be .*'do-not-uze'. Did you mean 'do-not-use'"
+    ):
         check_fail_on("do-not-uze")
 
 

@@ -95,17 +95,8 @@ def test_help_shows_eight_basic_options_and_groups_the_rest():
     assert len(basic) == 8
 
 
-@pytest.mark.parametrize(("old", "new"), [("epochs", "max_iter"), ("checkpoint_dir", "nothing")])
-def test_a_name_of_0_1_is_refused_with_the_new_one(odd, old, new):
-    with pytest.raises(
-        InvalidInputError, match=f"'{old}' is no setting any more; since version 0.2 use {new}"
-    ):
-        tabular.train(odd[0], label="income", sensitive="sex", **{old: 3})
-
-
-def test_a_run_of_0_1_is_refused_in_words(odd, tmp_path):
-    older = {"label": "income", "sensitive": ["sex"], "tolerance": 0.1, "epochs": None, "bins": {}}
-    (tmp_path / "metrics.json").write_text(json.dumps({"settings": older}))
+def test_a_run_without_its_roles_is_refused_in_words(odd, tmp_path):
+    (tmp_path / "metrics.json").write_text(json.dumps({"settings": {"label": "income", "tolerance": 0.1}}))
     with pytest.raises(
         InvalidInputError, match=r"that fairsieve train of this version made; .*: .* train again"
     ):

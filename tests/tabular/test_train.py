@@ -106,7 +106,7 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
         ({"tolerance": 3}, "--tolerance must be"),
         ({"max_accuracy_loss": 3}, "--max-accuracy-loss must be"),
         ({"trees": 0}, "--trees must be"),
-        ({"model": "lightgmb"}, "--model must be one of logistic, .*got 'lightgmb'. Did you mean lightgbm"),
+        ({"model": "lightgmb"}, "--model must be one of logistic, .*got 'lightgmb'. Did you mean 'lightgbm'"),
         ({"sensitive": ["sex", "sex"]}, "--sensitive must name each column once"),
         ({"sensitive": []}, "--sensitive must name one column or more"),
         ({"sensitive": ["gender"]}, "--sensitive must be a column of people.csv; got 'gender'"),

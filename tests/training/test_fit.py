@@ -181,7 +181,6 @@ def test_divergence_is_an_error_that_says_what_to_do():
     ("change", "message"),
     [
         ({"average_last": 0}, "average_last must be"),
-        ({"engine": "compiled"}, "engine is no setting any more.*compiled=True"),
         ({"clean_ratio": 0.001}, r"clean_ratio must select.*0.001 of 400.*nobody: pass 0.0025 or more"),
         ({"clean_ratio": 0.0025}, r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"),
     ],

@@ -22,7 +22,6 @@ from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
 from fairsieve.cli.terminal import say_error, tolerate_terminals
 from fairsieve.errors import FairsieveError
-from fairsieve.tabular.settings import OLD_NAMES
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -78,12 +77,6 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         if context is not None:
             typer.echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True)
-        say_error(error.format_message() + _renamed(error))
+        say_error(error.format_message())
         sys.exit(2)
     sys.exit(1)
-
-
-def _renamed(error: Exception) -> str:
-    """Name what an option of version 0.1 is called now."""
-    name = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
-    return f" Since version 0.2 use {OLD_NAMES[name].replace('_', '-')}." if name in OLD_NAMES else ""

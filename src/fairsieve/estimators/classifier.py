@@ -21,7 +21,6 @@ from fairsieve.inputs import (
     check_features,
     check_samples,
     read_seed,
-    rename_parameters,
     warn_of_groups,
 )
 from fairsieve.label_noise.estimate import estimate_of, warn_if_inconclusive
@@ -40,23 +39,7 @@ from fairsieve.training.solver import Point, solve
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
-OLD_NAMES = {
-    "epochs": "max_iter",
-    "step_size": "tolerance",
-    "average_last": "tolerance",
-    "on_collapse": "tolerance (a named tolerance keeps the fair model)",
-    "module": "fairsieve.fit(module, …)",
-    "warmup_epochs": "fairsieve.fit(module, warmup_epochs=…)",
-    "batch_size": "fairsieve.fit(module, batch_size=…)",
-    "learning_rate": "fairsieve.fit(module, learning_rate=…)",
-    "solver": "fairsieve.fit for the paper's loop",
-    "signal": "nothing: rates are compared",
-    "checkpoint_dir": "nothing: a fit takes seconds",
-    "checkpoint_every": "nothing: a fit takes seconds",
-}
 
-
-@rename_parameters(OLD_NAMES)
 class FairRobustClassifier(FairEstimator):
     """Train a linear classifier that is fair to groups and robust to wrong labels.
 

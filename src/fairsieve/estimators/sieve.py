@@ -27,7 +27,7 @@ from fairsieve.estimators._learner import (
 from fairsieve.estimators._rounds import Entries, Round, Rounds
 from fairsieve.estimators.base import FairEstimator, compare_models
 from fairsieve.files import make_folder
-from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
+from fairsieve.inputs import read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
@@ -40,16 +40,7 @@ from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
 from fairsieve.validation import check_share
 
-OLD_NAMES = {
-    "flips": "clean_ratio alone: how labels went wrong is estimated",
-    "rounds": "max_iter",
-    "step_size": "tolerance",
-    "signal": "nothing: rates are compared",
-    "keep_rounds": "keep_path",
-}
 
-
-@rename_parameters(OLD_NAMES)
 class SieveClassifier(FairEstimator):
     """Make any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
 

@@ -23,10 +23,11 @@ from fairsieve.notions import NOTIONS
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.model_files import decide, probabilities
-from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
+from fairsieve.tabular.reading.columns import InputTable, exact_value, parse_numbers
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import read_data, read_table
 from fairsieve.tabular.reading.roles import Labels
+from fairsieve.validation import closest_hint
 
 if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TableProblem
@@ -200,7 +201,8 @@ def _find_label(text: str, labels: Labels, row: int, name: str) -> str:
         return matching[0]
     raise InvalidInputError(
         f"verified_label in {name} must be one of {', '.join(labels.classes)}, empty, or "
-        f"{unsure_word(labels.classes)}; got {text!r} for row {row}. {did_you_mean(text, labels.classes)}Correct it"
+        f"{unsure_word(labels.classes)}; got {text!r} for row {row}"
+        f"{closest_hint(text, labels.classes) or '.'} Correct it"
     )
 
 

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
-from fairsieve.optional import package, require
+from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, learnt_reading
 from fairsieve.tabular.reading.encoding import Preparation, feature_values, notes_on_new
 from fairsieve.tabular.reading.read import read_data
@@ -137,7 +137,7 @@ def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
     """Write a model into a folder; equal models give equal bytes."""
-    skops = package("skops.io", "keeping a model without pickle")
+    skops = require("skops.io", extra=None, purpose="keeping a model without pickle")
     write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
 
 
@@ -188,7 +188,7 @@ def damaged(path: Path, error: Exception) -> InvalidInputError:
 
 def _load(path: Path) -> Pipeline:
     """Load an archive of skops; refuse one with other types, and run none of it."""
-    skops = package("skops.io", "reading a model")
+    skops = require("skops.io", extra=None, purpose="reading a model")
     # The sizes that an archive declares may lie, and what reads it next may trust them: it is packed anew.
     content = _packed(read_archive(path, most=LARGEST))
     untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))

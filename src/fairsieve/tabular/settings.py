@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 DEFAULT_TEST = 0.2
 FAIRNESS = tuple(name.replace("_", "-") for name in NOTIONS)
-# Names of version 0.1, and what to write now.
-OLD_NAMES = {
-    "epochs": "max_iter",
-    "checkpoint_dir": "nothing: training takes seconds",
-    "checkpoint_every": "nothing: training takes seconds",
-}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -312,13 +306,11 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
 
 def _refuse_name(name: str, known: Sequence[str]) -> None:
-    """Refuse a name that is no setting: with the new one where it is of version 0.1, else with the closest."""
-    from fairsieve.tabular.reading.columns import did_you_mean
+    """Refuse a name that is no setting, with the closest one."""
+    from fairsieve.validation import closest_hint
 
-    if name in OLD_NAMES:
-        raise InvalidInputError(f"{name!r} is no setting any more; since version 0.2 use {OLD_NAMES[name]}")
     raise InvalidInputError(
-        f"{name!r} is no setting of a table. {did_you_mean(name, known)}The settings are {', '.join(known)}"
+        f"{name!r} is no setting of a table{closest_hint(name, known) or '.'} The settings are {', '.join(known)}"
     )
 
 
@@ -330,8 +322,7 @@ def read_settings(run: Path) -> dict[str, Any]:
     known = [name for name, one in settings_of() if one.kind is not Path]
     try:
         recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        # Runs of version 0.1 have no max_accuracy_loss, and their settings mean other things.
-        names = ["label", "sensitive", "max_accuracy_loss", *(name for name in recorded if name in known)]
+        names = ["label", "sensitive", *(name for name in recorded if name in known)]
         return {name: recorded[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(

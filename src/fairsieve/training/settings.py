@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 
 OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
-REMOVED = {  # settings of 0.1, and what to write in their place
-    "engine": "a module trains by autograd; pass None for the paper's linear model, and compiled=True to compile it",
-    "watched": "leave it out",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionMethod:
@@ -138,9 +133,6 @@ class Settings:
     def of(cls, settings: Mapping[str, Any]) -> Settings:
         """Make settings from names and values; an unknown name is an error that suggests the right one."""
         names = [field.name for field in fields(cls)]
-        for name, instead in REMOVED.items():
-            if name in settings:
-                raise InvalidInputError(f"{name} is no setting any more: {instead}")
         unknown = next((name for name in settings if name not in names), None)
         if unknown is not None:
             raise InvalidInputError(

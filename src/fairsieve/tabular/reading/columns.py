@@ -7,7 +7,6 @@ or a data frame stores as such.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.validation import as_text, as_texts
+from fairsieve.validation import as_text, as_texts, closest_hint
 
 NoteKind = Literal["leak", "few", "warning", "remark"]
 
@@ -215,8 +214,8 @@ def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
         names = table.columns
         shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
         raise InvalidInputError(
-            f"{option} must be a column of {table.name}; got {wanted!r}. {did_you_mean(wanted, names)}Its columns are "
-            f"{shown}{headless_hint(names)}"
+            f"{option} must be a column of {table.name}; got {wanted!r}{closest_hint(wanted, names) or '.'} Its "
+            f"columns are {shown}{headless_hint(names)}"
         )
     return table.frame[wanted]
 
@@ -225,17 +224,6 @@ def headless_hint(names: Sequence[str]) -> str:
     """Add a sentence where most names are numbers, which suggests that the names are missing."""
     numbers = sum(bool(re.fullmatch(r"[-+]?[\d.]+", name)) for name in names)
     return ". The first row must hold the columns' names" if numbers * 2 > len(names) else ""
-
-
-def did_you_mean(wanted: str, names: Iterable[str]) -> str:
-    """Offer the name most like ``wanted``, whatever the case; return nothing where none is close.
-
-    >>> did_you_mean("Incom", ["age", "income"]), did_you_mean("x", ["age"])
-    ("Did you mean 'income'? ", '')
-    """
-    by_lower = {name.lower(): name for name in names}
-    found = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
-    return f"Did you mean {by_lower[found[0]]!r}? " if found else ""
 
 
 Kind = Literal["numbers", "categories", "dates"]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import read_archive
-from fairsieve.optional import package
+from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
 from fairsieve.validation import as_path
 
@@ -171,7 +171,7 @@ def read_table(
 
 def _read_parquet(name: str, stream: IO[bytes]) -> pd.DataFrame:
     """Read a Parquet file; numbers keep their type, and a named index is a column."""
-    parquet = package("pyarrow.parquet", "reading Parquet")
+    parquet = require("pyarrow.parquet", extra="table", purpose="reading Parquet")
     try:
         size = parquet.read_metadata(stream)
         if size.num_rows * size.num_columns > MOST_VALUES:
@@ -454,7 +454,7 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
             f"the table must be a data frame in memory; got a {type(frame).__name__} of "
             f"{type(frame).__module__.partition('.')[0]}: call .collect() first"
         )
-    arrow = package("pyarrow", "reading a data frame that is not of pandas")
+    arrow = require("pyarrow", extra="table", purpose="reading a data frame that is not of pandas")
     table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
@@ -493,7 +493,8 @@ def with_columns(
     """
     named = {free_name(name, table.columns): values for name, values in added.items()}
     if hasattr(data, "with_columns"):
-        polars = package("polars", "a data frame of polars")
+        import polars
+
         return data[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
     if is_frame(data):
         return _to_pandas(data).iloc[rows].assign(**named)

@@ -18,7 +18,6 @@ from fairsieve.tabular.reading.columns import (
     as_numbers,
     canonical,
     coded,
-    did_you_mean,
     exact_value,
     find_column,
     number_format,
@@ -120,8 +119,8 @@ def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) 
         positive = exact_value(positive)  # 1.0 is 1
     if positive not in classes:
         raise InvalidInputError(
-            f"--positive must be a value of {column!r}; got {positive!r}. {did_you_mean(positive, classes)}Its values "
-            f"are {', '.join(classes)}"
+            f"--positive must be a value of {column!r}; got {positive!r}{closest_hint(positive, classes) or '.'} Its "
+            f"values are {', '.join(classes)}"
         )
     return positive
 
