@@ -119,7 +119,7 @@ def run_folder(tmp_path_factory):
     review.assign(verified_label=review["given_label"]).to_csv(answers, index=False)
     tabular.train(folder / "people.csv", verified=[answers], **asked).save(folder / "run")
     guessed = people.assign(guess=people["label"], chance=people["x1"].rank(pct=True))
-    tabular.audit(guessed, prediction="guess", score="chance", **asked).save(folder / "audit")
+    tabular.audit(guessed, prediction="guess", score="chance", format="ll144", **asked).save(folder / "audit")
     return folder
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairsieve.cli.options import Data, FailOn, Force, table_settings
+from fairsieve.cli.options import Data, FailOn, Force, among, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
 
 
@@ -105,6 +105,15 @@ def audit_command(
         str | None,
         typer.Option(metavar="COLUMN", help="With --prediction: its probabilities of the positive label."),
     ] = None,
+    output_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="LAW",
+            help="ll144: add the selection rates and impact ratios of New York City's Local Law 144.",
+            autocompletion=among("ll144"),
+        ),
+    ] = None,
     fail_on: FailOn = None,
     force: Force = False,
     **settings: Any,
@@ -117,6 +126,9 @@ def audit_command(
     With --prediction, measure predictions that the table has already, group by group, and decide about them.
 
     With --verified, learn from the answers which labels are wrong, and measure predictions on the true ones too.
+
+    With --format ll144, rate how often each group is selected; -o then writes these rates instead of the suspects or,
+    with --prediction, beside them.
 
     Example: fairsieve audit people.csv --label income --sensitive sex -o suspects.csv
 
@@ -136,12 +148,15 @@ def audit_command(
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as tell:
         result = for_commands(
-            tabular.audit(data, prediction=prediction, score=score, report=tell, **settings)
+            tabular.audit(
+                data, prediction=prediction, score=score, format=output_format, report=tell, **settings
+            )
         )
     say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)
         listed = "The labels to check" if len(result.suspects) else "No label to check is listed"
+        listed = "Selection rates and impact ratios" if output_format is not None else listed
         say(f"{listed}: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     if result.decision.fails(worst):
         raise typer.Exit(3)

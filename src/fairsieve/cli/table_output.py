@@ -29,6 +29,8 @@ def say_audit(result: AuditResult) -> None:
     found, decision = result.audit, result.decision
     # Worded before anything is printed.
     lines = [decision.sentence, *(f"  {line}" for line in decision.lines)]
+    if found.impact is not None:
+        _say_impact(found.impact)
     if isinstance(found, PredictionAudit):
         say(*lines, *found.notes)
         _say_rates(found)
@@ -45,6 +47,15 @@ def say_audit(result: AuditResult) -> None:
     for one in found.suspects.head(10).itertuples():
         told = f"{one.label}, rather {one.suggested_label} ({one.probability:.2f}), {group_name(one.group)}"
         say(f"  row {one.row}: {told}")
+
+
+def _say_impact(impact: pd.DataFrame) -> None:
+    """Print selection rates and impact ratios."""
+    shares = {name: impact[name].map(percent) for name in ("share", "rate")}
+    ratios = impact["impact_ratio"].map(lambda ratio: "–" if ratio != ratio else number(ratio))
+    shown = impact[["measure", "by", "category", "people", "selected"]].assign(**shares, impact_ratio=ratios)
+    shown["note"] = impact["note"].str.partition(":")[0]
+    say("Rates and impact ratios (Local Law 144 sets no threshold):", shown.to_string(index=False))
 
 
 def _say_rates(found: PredictionAudit) -> None:

@@ -19,6 +19,7 @@ from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.report.text import percent
 from fairsieve.tabular import label_review, table_run
 from fairsieve.tabular.decision import Decision, say
+from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
@@ -29,7 +30,7 @@ from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.validation import as_path, as_text, check_kind, check_truth
+from fairsieve.validation import as_path, as_text, check_choice, check_kind, check_truth
 
 
 @takes_settings("train")
@@ -73,6 +74,7 @@ def audit(
     *,
     prediction: str | None = None,
     score: str | None = None,
+    format: str | None = None,
     report: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> AuditResult:
@@ -86,6 +88,9 @@ def audit(
         A column of labels that some system predicted: the decision is then about these predictions.
     score : str, optional
         A column of that system's probabilities of the positive label.
+    format : {"ll144"}, optional
+        Add the selection rates and impact ratios that New York City's Local Law 144 asks for: of the predictions or,
+        without them, of the labels.
     report : callable, optional
         Called with what begins.
     **settings
@@ -103,14 +108,20 @@ def audit(
     (1000, True)
     """
     asked, report = TableSettings(data, **settings), _reporter(report)
+    if format is not None:
+        check_choice("--format", format, ("ll144",))
     if prediction is not None:
         prediction = as_text("--prediction", prediction)
         score = None if score is None else as_text("--score", score)
         measured = audit_predictions(asked, prediction, score, report)
+        if format is not None:
+            measured = replace(measured, impact=find_impact_ratios(measured, prediction, score))
         return AuditResult(measured, decide_predictions(measured))
     if score is not None:
         raise InvalidInputError(f"--score needs --prediction; got {score!r} alone: add --prediction COLUMN")
     found = label_review.audit_table(asked, report)
+    if format is not None:
+        found = replace(found, impact=find_impact_ratios(found))
     return AuditResult(found, decide_audit(found))
 
 
@@ -361,7 +372,9 @@ class AuditResult:
         return cells_html(self.decision.sentence, cells, noise, titles, self.decision.lines)
 
     def save(self, path: Path | str, *, force: bool = False) -> Path:
-        """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.
+        """Write all suspects, or the impact ratios that were asked for, to a CSV file; return where.
+
+        A file that is there is replaced with ``force`` only.
 
         An audit of predictions is a folder, with a page and the numbers beside the suspects.
         """
@@ -371,7 +384,9 @@ class AuditResult:
                 files.write_prediction_audit(self.predictions, self.decision, part)
         else:
             check_new("--out", path, force=force)
-            write_output(path, files.suspects_csv(self.audit.suspects, self.audit.table).encode())
+            audit = self.audit
+            suspects = files.suspects_csv(audit.suspects, audit.table)
+            write_output(path, (suspects if audit.impact is None else impact_csv(audit.impact)).encode())
         return path
 
 

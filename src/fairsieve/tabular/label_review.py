@@ -43,10 +43,13 @@ class Audit(TableProblem):
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
     suspects : DataFrame
         The rows whose labels are more likely wrong than right, the surest first.
+    impact : DataFrame, optional
+        Selection rates and impact ratios, where they were asked for.
     """
 
     estimate: CleanRatioEstimate
     suspects: pd.DataFrame
+    impact: pd.DataFrame | None = None
 
 
 def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:

@@ -157,6 +157,10 @@ class Groups:
             crossed = recode(crossed, names)
         return coded_by(crossed, self.names)
 
+    def categories(self, table: InputTable, columns: Sequence[str]) -> pd.Series:
+        """Name the category of every row by some of the columns, however few people it has; missing where one is."""
+        return _cross(table, columns, self.edges, self.formats)
+
     @property
     def title(self) -> str:
         """What the groups are of, for heads of tables."""

@@ -23,6 +23,7 @@ from fairsieve.report.text import columns_csv, csv_text, table_markdown, write_t
 from fairsieve.tabular.answers import estimate_record, rate_records
 from fairsieve.tabular.decision import Decision, advise, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Score, Share
+from fairsieve.tabular.impact_ratios import impact_csv
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.model_files import ARCHIVE, TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
@@ -39,11 +40,13 @@ from fairsieve.tabular.reading.read import (
 )
 from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.report import pages
+from fairsieve.tabular.report.front_matter import write_front_matter
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
-FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", "report.html", RECORD)
+IMPACT = "ll144.csv"
+FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "report.html", RECORD)
 FORMAT, AUDIT_FORMAT = "fairsieve-run-1", "fairsieve-audit-1"
 
 
@@ -114,13 +117,17 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     write_model(run.model, folder)
     write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.problem.table).encode())
     write_output(folder / "rows.csv", _rows_csv(run.problem).encode())
-    write_output(folder / "card.md", model_card(run, decision).encode())
+    record = record_json(run_record(run, decision))
+    card = write_front_matter(json.loads(record)) + model_card(run, decision)
+    write_output(folder / "card.md", card.encode())
     write_page(pages.run_document(run, decision), folder / "report.html")
-    write_output(folder / RECORD, record_json(run_record(run, decision)).encode())
+    write_output(folder / RECORD, record.encode())
 
 
 def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: Path) -> None:
     """Write the page, the numbers and the labels to check into a folder that is there."""
+    if found.impact is not None:
+        write_output(folder / IMPACT, impact_csv(found.impact).encode())
     write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.table).encode())
     write_page(pages.prediction_document(found, decision), folder / "report.html")
     write_output(folder / RECORD, record_json(audit_record(found, decision)).encode())

@@ -32,6 +32,7 @@ from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
+from fairsieve.tabular.impact_ratios import impact_section
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.encoding import used
@@ -170,6 +171,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     sections = [
         Section("rates", "Group by group", [rates_figure("groups", measures, groups, both=False)]),
         Section("numbers", "The numbers", [*_why(decision), *basis]),
+        *([] if found.impact is None else [impact_section(found.impact)]),
         *([Section("calibration", "What scores mean", scores)] if found.calibration else []),
         Section("suspects", "Labels to check", suspects),
         Section("groups", "Every rate", rates, folded=True),

@@ -1,0 +1,171 @@
+"""Selection rates and impact ratios, as New York City's Local Law 144 asks for them.
+
+The rule (6 RCNY § 5-301) asks for the rate at which each category is selected, and for that rate divided by the rate of
+the category that is selected most: by sex, by race or ethnicity, and by both crossed. Where a system gives scores, the
+rate is the share whose score is above the median of all. It sets no threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.intervals import wilson
+from fairsieve.report.document import Block, Cell, Column, Section, Table, Text
+from fairsieve.report.text import interval, number, percent
+from fairsieve.tabular.label_review import Audit
+from fairsieve.tabular.reading.columns import find_column, parse_numbers
+
+SMALL = 0.02  # of the data: smaller categories may be left out, see 6 RCNY § 5-301 (d)
+UNKNOWN = "unknown"
+SMALL_NOTE = "below 2 % of the data: the rule allows to leave it out, with a justification"
+
+
+def ratio_interval(first: tuple[int, int], second: tuple[int, int]) -> tuple[float, float]:
+    """Compute the interval of one share divided by another, (hits, total) each, of different people.
+
+    It combines Wilson's intervals (Donner and Zou 2012), and ends at infinity where the second share may be zero.
+
+    Examples
+    --------
+    >>> [round(bound, 3) for bound in ratio_interval((30, 100), (60, 100))]
+    [0.355, 0.696]
+    """
+    share, other = first[0] / first[1], second[0] / second[1]
+    (low, high), (other_low, other_high) = wilson(*first), wilson(*second)
+    product, below = share * other, low * (2 * share - low)
+    root = math.sqrt(max(product**2 - below * other_high * (2 * other - other_high), 0.0))
+    least = below / (product + root) if below > 0 else 0.0
+    beside = other_low * (2 * other - other_low)
+    root = math.sqrt(max(product**2 - high * (2 * share - high) * beside, 0.0))
+    return least, (product + root) / beside if beside > 0 else math.inf
+
+
+def rate_categories(categories: pd.Series, selected: NDArray[np.bool_]) -> pd.DataFrame:
+    """Rate every category, the one that is selected most first; the last row counts those whose category is unknown.
+
+    The rate that others are divided by is the highest among categories of 2 % of the data or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = pd.Series(["a"] * 50 + ["b"] * 50)
+    >>> found = rate_categories(groups, np.arange(100) % 50 < np.repeat([20, 30], 50))
+    >>> found[["category", "selected", "impact_ratio"]].round(2).to_numpy().tolist()
+    [['b', 30, 1.0], ['a', 20, 0.67]]
+    """
+    names = categories.astype(object).where(categories.notna(), UNKNOWN).to_numpy()
+    table = pd.Series(selected.astype(int)).groupby(names).agg(people="size", selected="sum")
+    table = table.rename_axis("category").reset_index()
+    table.insert(2, "share", table["people"] / len(categories))
+    table["rate"] = table["selected"] / table["people"]
+    known = table["category"] != UNKNOWN
+    large = table[known & (table["share"] >= SMALL)]
+    best = large.loc[large["rate"].idxmax()] if large["selected"].any() else None
+    rows: list[tuple[float | str, ...]] = []
+    for row in table.itertuples():
+        bounds, ratio, ends = wilson(row.selected, row.people), math.nan, (math.nan, math.nan)
+        if row.category == UNKNOWN:
+            note = "no category is known"
+        else:
+            note = SMALL_NOTE if row.share < SMALL else ""
+            if best is not None:
+                ratio = row.rate / best["rate"]
+            if best is not None and row.category != best["category"]:
+                ends = ratio_interval((row.selected, row.people), (best["selected"], best["people"]))
+        rows.append((*bounds, ratio, *ends, note))
+    columns = ["rate_low", "rate_high", "impact_ratio", "ratio_low", "ratio_high", "note"]
+    table[columns] = pd.DataFrame(rows, columns=columns)
+    order = ["unknown", "rate", "people"]
+    table = table.assign(unknown=~known).sort_values(order, ascending=[True, False, False], kind="stable")
+    return table.drop(columns="unknown").reset_index(drop=True)
+
+
+def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str | None = None) -> pd.DataFrame:
+    """Rate the categories of every sensitive column, and those of all crossed.
+
+    Who is selected are those with the positive label: in the column of predictions, or in the labels where there is
+    none. With a column of scores those are also rated whose score is above the median.
+    """
+    labels, table = audit.labels, audit.table
+    if labels.positive is None:
+        raise InvalidInputError(
+            f"--positive must name the label that stands for being selected; {labels.column!r} has "
+            f"{', '.join(labels.classes)}: add --positive {labels.classes[-1]}"
+        )
+    codes = labels.read(table, prediction or labels.column).codes
+    selections = [("selection", codes >= 0, codes == labels.positive_code)]
+    if score is not None:
+        scores = parse_numbers(find_column(table, score, "--score"), table.reading.decimal).numbers
+        known = ~np.isnan(scores)
+        selections.append(("scoring", known, scores > np.median(scores[known])))
+    columns = audit.groups.columns
+    crossings = [*((column,) for column in columns), *([columns] if len(columns) > 1 else [])]
+    found = []
+    for measure, counted, selected in selections:
+        for crossing in crossings:
+            categories = audit.groups.categories(table, crossing).reset_index(drop=True)
+            part = rate_categories(categories[counted], selected[counted])
+            part.insert(0, "by", " × ".join(crossing))
+            part.insert(0, "measure", measure)
+            found.append(part)
+    return pd.concat(found, ignore_index=True)
+
+
+def impact_csv(found: pd.DataFrame) -> str:
+    """Write the table as CSV; numbers with four decimals."""
+    return str(found.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
+
+
+def impact_section(found: pd.DataFrame) -> Section:
+    """Lay out the tables of a page, under the words that say what they are and what they are not."""
+    blocks: list[Block] = [
+        Text(
+            "Rates and impact ratios as New York City's Local Law 144 asks for them (6 RCNY § 5-301). A category's "
+            "impact ratio is its rate divided by the highest category's rate. The law sets no threshold; "
+            "it asks that the numbers are published. The four-fifths rule, which takes a ratio below .8 as evidence of "
+            "adverse impact, is of the federal Uniform Guidelines (29 CFR § 1607.4 D), and not of this law."
+        )
+    ]
+    blocks += [_impact_table(measure, by, part) for measure, by, part in _parts(found)]
+    return Section("impact", "Selection rates and impact ratios", blocks)
+
+
+def _parts(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Split the rows by measure and crossing, in their order."""
+    for (measure, by), part in found.groupby(["measure", "by"], sort=False):
+        yield str(measure), str(by), part
+
+
+def _impact_table(measure: str, by: str, part: pd.DataFrame) -> Table:
+    """Lay out the categories of one crossing."""
+    titles = ("category", "people", "share", "selected", f"{measure} rate", "impact ratio", "note")
+    rows = []
+    for row in part.itertuples():
+        ratio = (
+            Cell("–")
+            if math.isnan(row.impact_ratio)
+            else Cell(number(row.impact_ratio), value=row.impact_ratio)
+        )
+        if not math.isnan(row.ratio_low):
+            ratio = ratio._replace(reference=interval((row.ratio_low, row.ratio_high)))
+        rows.append(
+            [
+                Cell(str(row.category)),
+                Cell(f"{row.people:,}", value=row.people),
+                Cell(percent(row.share), value=row.share),
+                Cell(f"{row.selected:,}", value=row.selected),
+                Cell(number(row.rate), value=row.rate, reference=interval((row.rate_low, row.rate_high))),
+                ratio,
+                Cell(row.note),
+            ]
+        )
+    columns = [Column(title, title not in ("category", "note")) for title in titles]
+    name = f"impact-{measure}-{by}".replace(" ", "-")
+    caption = f"{measure.capitalize()} rates by {by}, with 95 % intervals"
+    return Table(name, caption, columns, rows, len(rows) > 12, "95 % interval", 100)

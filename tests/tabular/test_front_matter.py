@@ -1,0 +1,46 @@
+"""The card's head is what the Hugging Face Hub reads, whatever columns are called."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairsieve import tabular
+from fairsieve.data import read_nhanes
+from fairsieve.tabular.report.front_matter import write_front_matter
+
+hub = pytest.importorskip("huggingface_hub")
+
+
+def test_the_card_of_a_run_is_a_model_card(tmp_path):
+    people = read_nhanes().sample(600, random_state=0)
+    result = tabular.train(people, label="obese", sensitive="sex", drop="truth", positive="yes")
+    folder = result.save(tmp_path / "run")
+    text = (folder / "card.md").read_text(encoding="utf-8")
+    card = hub.ModelCard(text)
+    assert card.data.library_name == "sklearn"
+    assert card.data.pipeline_tag == "tabular-classification"
+    assert {"fairness", "skops"} <= set(card.data.tags)
+    measured = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    assert measured["accuracy"] == metrics["fair"]["accuracy"]["value"]
+    assert measured["equalized_odds_disparity"] == metrics["fair"]["disparity"]["value"]
+    assert card.text.lstrip().startswith("# A model of obese")
+    assert hub.ModelCard(str(card)).data.to_dict() == card.data.to_dict()
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_any_name_can_be_read_again(label, data):
+    record = {
+        "settings": {"label": label, "data": data, "fairness": "equalized_odds"},
+        "model": {"name": "logistic", "file": "model.skops"},
+        "fair": {"accuracy": {"value": 0.8}, "disparity": {"value": 0.05}},
+    }
+    read = hub.ModelCard(write_front_matter(record) + "text").data.to_dict()
+    shown = "".join(
+        one if one.isprintable() or ord(one) < 32 else "\N{REPLACEMENT CHARACTER}" for one in label
+    )
+    assert read["model-index"][0]["name"] == f"logistic model of {shown}"
