@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.cells import Cells, as_array, refuse_missing
+from fairsieve.selection.cells import Cells, as_array, refuse_missing, unmasked
 from fairsieve.validation import check_seed, shown
 
 FLOATS = (np.float64, np.float32)
@@ -53,6 +55,7 @@ def check_samples(
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels, rows)
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
+    warn_of_alike(data.cells)
     return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
 
 
@@ -78,6 +81,44 @@ def check_classes(labels: NDArray[Any], rows: NDArray[np.int64]) -> None:
         f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column that "
         "says what to predict"
     )
+
+
+def find_alike(values: Sequence[Any]) -> list[list[Any]]:
+    """Find different texts that people read as the same: in composition, invisible characters, spaces or case.
+
+    Values of several columns are compared column by column.
+
+    >>> find_alike(["Left", "left ", "right", ("a", 1), ("A", 1), ("a", 2)])
+    [['Left', 'left '], [('a', 1), ('A', 1)]]
+    """
+    found: dict[Any, list[Any]] = {}
+    for value in values:
+        parts = value if isinstance(value, tuple) else (value,)
+        key = tuple(_reading(part) if isinstance(part, str) else part for part in parts)
+        found.setdefault(key, []).append(value)
+    return [alike for alike in found.values() if len(alike) > 1]
+
+
+def _reading(text: str) -> str:
+    """Return a text as it is read aloud: composed, without invisible characters, single spaces, without case."""
+    composed = unicodedata.normalize("NFKC", text)
+    visible = "".join(
+        sign for sign in composed if unicodedata.category(sign) not in ("Cf", "Cc") or sign.isspace()
+    )
+    return " ".join(visible.casefold().split())
+
+
+def warn_of_alike(cells: Cells) -> None:
+    """Warn of labels and groups that are separate, and look alike."""
+    for name, values in (("y", cells.classes), ("sensitive_features", cells.groups)):
+        for alike in find_alike(values):
+            listed = " and ".join(ascii(value) for value in alike)
+            warnings.warn(
+                f"{name} has {len(alike)} values that read the same, {listed}: each is taken for one of its own. Where "
+                "they mean the same, write them in one way",
+                FairsieveWarning,
+                stacklevel=3,
+            )
 
 
 def warn_of_groups(cells: Cells) -> None:
@@ -121,6 +162,7 @@ def check_features(estimator: Any, X: Any) -> Any:
 def _validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
     """Call scikit-learn's own validation, and say which column holds texts."""
     check_columns(arrays[0])
+    arrays = unmasked(arrays[0], numbers=True), *arrays[1:]
     try:
         return sk.validate_data(estimator, *arrays, **options)
     except ValueError:

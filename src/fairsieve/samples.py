@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Cells, Missing, as_array
+from fairsieve.selection.cells import Cells, Missing, as_array, unmasked
 from fairsieve.validation import shown
 
 
@@ -58,7 +58,7 @@ class Samples:
             features: Any = sparse.csr_matrix(self.features)
             stored = features.data
         else:
-            features = stored = as_array("features", self.features)
+            features = stored = as_array("features", unmasked(self.features, numbers=True))
         if features.ndim < 2:
             raise InvalidInputError(
                 f"features must have one row per sample, the shape (n, d); got {features.shape}"
@@ -128,7 +128,7 @@ def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) 
     >>> check_weights([1, 0], 2)
     array([1., 0.])
     """
-    weights = as_array("sample_weight", sample_weight)
+    weights = as_array("sample_weight", unmasked(sample_weight, numbers=True))
     if weights.dtype.kind not in "fiub":
         raise InvalidInputError(f"sample_weight must be numbers; got {weights.dtype}")
     if weights.shape != (samples,):

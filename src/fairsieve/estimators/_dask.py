@@ -23,7 +23,7 @@ from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
-from fairsieve.selection.cells import Cells, as_array, merged
+from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit, add_up
 from fairsieve.training.solver import MANY, Point
@@ -252,7 +252,7 @@ def _blocks(name: str, values: Any, X: Any) -> list[Any]:
 
 def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Any, ...]:
     """Check one partition, on a worker; return features, labels, groups and weights."""
-    features = as_array("X", X)
+    features = as_array("X", unmasked(X, numbers=True))
     if features.ndim != 2 or features.dtype.kind not in "fiub":
         raise InvalidInputError(
             f"X must hold numbers in rows and columns; got {features.dtype} of shape {features.shape}: encode texts "
@@ -286,7 +286,7 @@ def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _predict_finite(predict: Callable[[Any], Any], X: Any) -> Any:
     """Predict for one partition, on a worker, unless there are gaps in it."""
-    values = as_array("X", X)
+    values = as_array("X", unmasked(X, numbers=True))
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         raise InvalidInputError(
             "X must be finite numbers; a partition of it has NaN, infinite values or texts: impute or encode them first"

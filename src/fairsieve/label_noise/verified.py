@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, dense
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells, missing_in
+from fairsieve.selection.cells import Cells, missing_in, unmasked
 from fairsieve.validation import shown
 
 Floats = NDArray[np.float64]
@@ -86,7 +86,7 @@ def check_verification(
     _warn_of_verified(codes, data.features, data.cells)
     if verified_weight is None:
         return Verification(codes, None)
-    weight = np.asarray(verified_weight, np.float64)
+    weight = np.asarray(unmasked(verified_weight, numbers=True), np.float64)
     if weight.shape != (given,):
         raise InvalidInputError(
             f"verified_weight must have one number per sample, the shape ({given},); got {weight.shape}"

@@ -213,6 +213,7 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
         values = values.numpy()
     elif hasattr(values, "to_numpy"):  # pandas and polars
         values = values.to_numpy()
+    values = unmasked(values)
     try:
         array = np.asarray(values)
     except ValueError:
@@ -232,6 +233,24 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
             f"{name} must have one value per sample; got the single value {shown(values)}: pass a list or an array"
         )
     return array
+
+
+def unmasked(values: Any, *, numbers: bool = False) -> Any:
+    """Return a masked array with gaps in place of what is masked, NaN or None; anything else as it is.
+
+    With ``numbers`` gaps in whole numbers are NaN too.
+
+    >>> unmasked(np.ma.array([1, 9], mask=[False, True])).tolist()
+    [1, None]
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask, found = np.ma.getmaskarray(values), np.asarray(values.data)
+    if mask.any():
+        number = found.dtype.kind in ("fiub" if numbers else "f")
+        found = found.astype(np.result_type(found, np.float32) if number else object)
+        found[mask] = np.nan if number else None
+    return found
 
 
 def encode(

@@ -14,7 +14,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.notebook import cells_html
 from fairsieve.optional import is_tensor
 from fairsieve.selection.backends.base import Backend, choose_backend
-from fairsieve.selection.cells import Cells, as_array, tensor_device
+from fairsieve.selection.cells import Cells, as_array, tensor_device, unmasked
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio
 
@@ -126,7 +126,7 @@ def select_cells(
     budget = count_budget(clean_ratio, len(cells))
     engine = choose_backend(backend, cells, tensor_device(losses))
     limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
-    found = engine.select(engine.measure(losses, None), limits)
+    found = engine.select(engine.measure(unmasked(losses, numbers=True), None), limits)
     indices, counts = found.indices, found.counts.reshape(cells.shape)
     if not is_tensor(losses):
         return Selection(as_array("indices", indices), counts, budget, cells)
