@@ -14,7 +14,7 @@ tensor operations on a device, or a sum over workers.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,18 @@ class Window(NamedTuple):
         return self.prefix << self.width + self.shift >> shift
 
 
+def budget_used(total: Any, count: Any, ratio: Any, of_class: Any) -> Any:
+    """Return how much of the budget the constraint of a cell uses (Eq. 7), for numbers or arrays of them.
+
+    The selection takes ``total`` samples in all, ``count`` of the cell and ``of_class`` of the cell's class, of which
+    the cell should have the share ``ratio``.
+
+    >>> budget_used(total=10, count=4, ratio=0.5, of_class=6)
+    11.0
+    """
+    return total + count - ratio * of_class
+
+
 class Limits(NamedTuple):
     """What bounds a selection: the budgets of Eq. 7, and the most samples that each cell may have."""
 
@@ -58,7 +70,7 @@ class Limits(NamedTuple):
         table = states.reshape(*self.ratios.shape, -1)
         of_class = table.sum(axis=1)
         total = of_class.sum(axis=0)
-        used = (total + table - self.ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
+        used = budget_used(total, table, self.ratios[:, :, None], of_class[:, None]).max(axis=(0, 1))
         kept = (total <= self.budget) & (used <= self.budget + np.maximum(1e-9, 8.9e-16 * total))
         return np.asarray(kept if self.caps is None else kept & (states <= self.caps[:, None]).all(axis=0))
 

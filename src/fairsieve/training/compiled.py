@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fairsieve.optional import require
 from fairsieve.selection.batches import batch_count, batch_shares, cell_quotas
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
+from fairsieve.selection.search import budget_used
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
 from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
@@ -44,7 +45,7 @@ def compiled(function: Function, *, fastmath: bool = False) -> Function:
 # Plain functions that are written so that numba can compile them too: what they do is said once.
 for _shared in (
     *(batch_count, cell_quotas, batch_shares, cell_sizes),
-    *(measure_gaps, move_ratios, rounded, selection_bounds),
+    *(budget_used, measure_gaps, move_ratios, rounded, selection_bounds),
     *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan, adam_step),
 ):
     numba.extending.register_jitable(_shared)
@@ -148,7 +149,8 @@ def _select(losses: Floats, codes: NDArray[Any], bounds: Floats, constrained: bo
         if constrained and 2 * (total + 1) > budget:  # before that no budget can be broken
             for label in range(classes):
                 for group in range(groups):
-                    used = total + 1 + taken[label * groups + group] - bounds[label, group] * of_class[label]
+                    count = taken[label * groups + group]
+                    used = budget_used(total + 1, count, bounds[label, group], of_class[label])
                     fits = fits and used <= bound
         if fits:
             chosen[i], total = True, total + 1

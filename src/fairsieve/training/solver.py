@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fairsieve.notions import find_notion
 from fairsieve.samples import draw_rows
+from fairsieve.selection.search import budget_used
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit
 from fairsieve.training.newton import Newton
@@ -283,5 +284,5 @@ def _used(counts: Floats, ratios: Floats) -> Floats:
     """Return how much of the budget each constraint of Eq. 7 uses, for counts of shape (classes, groups, …)."""
     total = counts.sum(axis=(0, 1))
     of_class = counts.sum(axis=1, keepdims=True)
-    cells = total + counts - ratios[..., None] * of_class
+    cells = budget_used(total, counts, ratios[..., None], of_class)
     return np.concatenate([total[None], cells.reshape(-1, *total.shape)])

@@ -22,6 +22,7 @@ from fairsieve.benchmark.methods.contract import Trained, TrainingInput, trained
 from fairsieve.benchmark.methods.noise_losses import train_learning_to_reweight
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
+from fairsieve.selection.search import budget_used
 from fairsieve.selection.select import count_budget, select_cells
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.settings import TrainingSpec, selection_method
@@ -44,7 +45,7 @@ def authors_prefix(scores: Floats, data: Samples, ratios: Floats, clean_ratio: f
     order = np.argsort(scores, kind="stable")
     taken = np.eye(cells.counts.size)[cells.codes[order]].cumsum(axis=0).reshape(-1, *cells.shape)
     by_class = taken.sum(axis=2, keepdims=True)
-    used = np.arange(1, len(data) + 1)[:, None, None] + taken - ratios * by_class
+    used = budget_used(np.arange(1, len(data) + 1)[:, None, None], taken, ratios, by_class)
     full = np.maximum(used.max(axis=(1, 2)), np.arange(1, len(data) + 1)) >= budget
     size = int(full.argmax()) + 1 if full.any() else len(data)
     return np.sort(order[: min(size, budget)])
@@ -60,7 +61,7 @@ def exact_selection(scores: Floats, data: Samples, ratios: Floats, clean_ratio: 
     own, labels = np.eye(cells.counts.size), np.repeat(np.arange(cells.shape[0]), cells.shape[1])
     of_class = labels[:, None] == labels
     sizes = np.vstack(
-        [np.ones(len(own)), 1 + own - ratios.reshape(-1, 1) * of_class]
+        [np.ones(len(own)), budget_used(1, own, ratios.reshape(-1, 1), of_class)]
     )  # what a sample of each cell uses
     members = sparse.csr_array((np.ones(samples), (cells.codes.astype(np.int64), np.arange(samples))))
     members.resize((len(own), samples))
