@@ -6,6 +6,7 @@ import unicodedata
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,8 @@ from fairsieve import (
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import find_alike
+from fairsieve.tabular.preparation import read_whole
+from fairsieve.tabular.settings import TableSettings
 
 DATA = make_synthetic(200, seed=0)
 ARRAYS = {
@@ -141,3 +144,13 @@ def test_groups_and_labels_that_look_alike_are_told(model):
     labels[::9] = "Yes"
     with pytest.warns(FairsieveWarning, match="y has 2 values that read the same, 'Yes' and 'yes'"):
         model.fit(ARRAYS["X"], labels)
+
+
+def test_a_table_tells_its_groups_and_labels_that_look_alike():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=400), "region": rng.choice(["north", "North", "south"], 400)})
+    table["side"] = np.where(table["a"] + rng.normal(size=400) > 0, "left", "right")
+    table.loc[::5, "side"] = table.loc[::5, "side"].str.title()
+    told = read_whole(TableSettings(data=table, label="side", sensitive=["region"])).notes
+    for column, value in (("side", "'left'"), ("side", "'Right'"), ("region", "'North'")):
+        assert any(f"{column!r} has values that read the same" in note and value in note for note in told)

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
+from fairsieve.inputs import find_alike
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
@@ -223,6 +224,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         codes, weights = answers.over(part.rows)
         part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
+    alike = [*alike_notes(labels.column, part.labels), *alike_notes(groups.title, part.groups)]
     hints = [feature.hint for feature in features if feature.hint]
     return TableProblem(
         asked=asked,
@@ -233,7 +235,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         whole=part,
         train=part,
         test=part.take(np.zeros(0, np.int64)),
-        notes=[*leaks, *table.notes, *notes, *hints, *more],
+        notes=[*leaks, *alike, *table.notes, *notes, *hints, *more],
         table=table,
         answers=answers,
     )
@@ -330,6 +332,20 @@ MOST_ROWS = 20_000  # on which columns are ranked
 PARTS = 100  # that numbers are cut into
 BLOCK = 64  # columns that are ranked at a time
 LEAST = 10  # rows of a class, on either side
+
+
+def alike_notes(column: str, values: pd.Categorical) -> list[Note]:
+    """Warn of labels or groups that read the same: the cheapest errors there are."""
+    counts = dict(zip(values.categories, np.bincount(values.codes[values.codes >= 0]).tolist(), strict=False))
+    return [
+        Note(
+            f"{column!r} has values that read the same and are taken for different ones: "
+            f"{', '.join(f'{value!a} ({counts.get(value, 0)} rows)' for value in alike)}. Where they mean the same, "
+            "write them in one way.",
+            "warning",
+        )
+        for alike in find_alike(list(values.categories))
+    ]
 
 
 def leak_notes(
