@@ -110,12 +110,24 @@ def test_the_table_view_has_the_same_answers(page):
     assert page.run("return document.querySelectorAll('.answers [aria-pressed=true]').length") == 0
 
 
-def test_the_suggestion_can_be_hidden(page):
+def test_the_suggestion_is_hidden_until_the_answer_is_given(page):
+    press(page, "r")
+    page.run("place = 0; answer(null); draw()")
+    assert "Suggested" not in text(page, ".labels")
+    assert text(page, ".reasons") is None
+    press(page, "t")
+    assert page.run(
+        "return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[2].textContent !== '')"
+    ) == (page.run("return answers.map((one) => one !== null)"))
+    press(page, "t")
+    page.run("answer(0); move(-100)")
+    assert text(page, ".labels").count("Suggested") == 1
+    assert text(page, ".reasons")
+    page.run("answer(null, 0)")
+    press(page, "h")  # whoever wants it sees it before
     assert text(page, ".labels").count("Suggested") == 1
     press(page, "h")
     assert "Suggested" not in text(page, ".labels")
-    assert text(page, ".reasons") is None
-    press(page, "h")
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -310,3 +310,20 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     assert low <= accuracy <= high  # of the true labels; on the given ones it is lower
     assert measured.metrics["scores"]["accuracy"]["value"] < true["predictions"]["accuracy"]["value"] - 0.03
     assert (true["checked"], true["rows"]) == (79, COUNT)
+
+
+def test_rows_come_in_random_order(tmp_path):
+    """Whoever answers the first forty only has checked a random part of them: of all labels, groups and weights."""
+    table = people(1200, wrong=0.2)
+    path = write_csv(tmp_path / "people.csv", table)
+    drawn = []
+    for seed in range(12):
+        rows = tabular.review(path, label="income", sensitive="sex", rows=100, seed=seed).review.rows
+        first = rows.head(40)
+        for name in ("given_label", "suggested_label", "group"):
+            common = rows[name].mode()[0]
+            drawn.append(float((first[name] == common).mean() - (rows[name] == common).mean()))
+        drawn.append(float((first["sampling_weight"].mean() / rows["sampling_weight"].mean()) - 1))
+        drawn.append(float((first["row"] < rows["row"].median()).mean() - 0.5))
+    assert np.abs(np.reshape(drawn, (12, 5)).mean(axis=0)).max() < 0.08
+    assert max(map(abs, drawn)) < 0.3

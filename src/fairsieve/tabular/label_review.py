@@ -132,6 +132,9 @@ def review_labels(
     if not left:
         raise InvalidInputError("--verified must leave rows to check; every row of the table has an answer")
     places, weights = estimate.next_to_verify(min(count, left), asked.seed)
+    # Whoever stops early has then checked a random part of the choice.
+    order = np.random.default_rng(asked.seed).permutation(len(places))
+    places, weights = places[order], weights[order]
     true_class = estimate.true_class[places] if estimate.credible else None
     prepared = Preparation().fit(part.values)
     numbers = prepared.transform(part.values)

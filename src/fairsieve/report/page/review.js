@@ -67,7 +67,7 @@ function onStorage(event) {
 const answers = loadAnswers() || items.map(() => null);
 let place = Math.max(answers.indexOf(null), 0);
 let asTable = false;
-let hidden = false;
+let revealed = false; // suggestions are shown before the answer too
 let choosing = false; // W was pressed, and a label follows
 
 function answer(value, at = place) {
@@ -81,6 +81,8 @@ function answer(value, at = place) {
   draw();
 }
 
+// A suggestion that is seen first is followed too often.
+const isShown = (i) => revealed || answers[i] !== null;
 const others = (item) => sheet.choices.map((_, code) => code).filter((code) => code !== item.given);
 
 // ---- The file: what stands before and after an answer comes ready from the program.
@@ -108,9 +110,9 @@ function drawOne() {
   head.append(make("h2", item.title), make("p", [...item.details, `${place + 1} of ${items.length}`].join(" · ")));
   const labels = make("div", undefined, { class: "labels" });
   labels.append(labelBox("Label given", item.given));
-  if (!hidden) labels.append(labelBox("Suggested", item.suggested));
+  if (isShown(place)) labels.append(labelBox("Suggested", item.suggested));
   card.append(head, labels);
-  if (!hidden) {
+  if (isShown(place)) {
     const reasons = make("ul", undefined, { class: "reasons" });
     for (const reason of item.reasons) reasons.append(make("li", reason));
     card.append(make("h3", "Why it is here"), reasons);
@@ -188,8 +190,8 @@ function drawTable() {
     const row = body.rows[i];
     row.className = answers[i] === null ? "" : "answered";
     row.querySelector("select").value = answers[i] === null ? "" : String(answers[i]);
-    row.cells[2].textContent = hidden ? "" : sheet.choices[item.suggested];
-    row.cells[2].className = item.suggested === item.given ? "" : "differs";
+    row.cells[2].textContent = isShown(i) ? sheet.choices[item.suggested] : "";
+    row.cells[2].className = !isShown(i) || item.suggested === item.given ? "" : "differs";
   });
 }
 
@@ -235,20 +237,20 @@ function draw() {
   byId("one").hidden = asTable;
   byId("table").hidden = !asTable;
   byId("view").setAttribute("aria-pressed", asTable);
-  byId("hide").setAttribute("aria-pressed", hidden);
+  byId("show").setAttribute("aria-pressed", revealed);
   if (asTable) drawTable();
   else drawOne();
 }
 
 function toggleView() { asTable = !asTable; draw(); }
-function toggleHidden() { hidden = !hidden; draw(); }
+function toggleRevealed() { revealed = !revealed; draw(); }
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, input")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const item = items[place];
   const wrong = others(item);
-  const anywhere = { t: toggleView, h: toggleHidden, s: save };
+  const anywhere = { t: toggleView, h: toggleRevealed, s: save };
   const inCard = {
     r: () => answer(item.given),
     u: () => answer(UNSURE),
@@ -270,7 +272,7 @@ function onKey(event) {
 }
 
 byId("view").addEventListener("click", toggleView);
-byId("hide").addEventListener("click", toggleHidden);
+byId("show").addEventListener("click", toggleRevealed);
 byId("save").addEventListener("click", save);
 document.addEventListener("keydown", onKey);
 window.addEventListener("storage", onStorage);
