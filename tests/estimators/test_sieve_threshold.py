@@ -74,3 +74,15 @@ def test_a_threshold_of_three_classes_is_refused(data):
         SieveClassifier(LogisticRegression(), threshold="balanced").fit(data.features, labels)
     with pytest.raises(InvalidInputError, match=r"threshold must be a probability .*got 'often'"):
         SieveClassifier(LogisticRegression(), threshold="often").fit(data.features, data.labels)
+
+
+@pytest.mark.parametrize("threshold", [0.5, "balanced"])
+@pytest.mark.parametrize("positive", [None, 0])
+def test_the_classifier_alone_predicts_the_same(data, threshold, positive):
+    model = fit(data, threshold=threshold, pos_label=positive)
+    alone = model.to_sklearn()
+    assert type(alone).__module__.startswith("sklearn.")
+    assert alone.predict(data.features).tolist() == model.predict(data.features).tolist()
+    skops = pytest.importorskip("skops.io")
+    again = skops.loads(skops.dumps(alone))
+    assert again.predict(data.features).tolist() == model.predict(data.features).tolist()

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _estimator_has, check_is_fitted
@@ -38,7 +39,7 @@ from fairsieve.selection.cells import Cells, unmasked
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
-from fairsieve.validation import check_share
+from fairsieve.validation import check_share, shown
 
 
 class SieveClassifier(FairEstimator):
@@ -386,6 +387,24 @@ class SieveClassifier(FairEstimator):
         """Return the decision values of the wrapped classifier, if it has any."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(unmasked(X, numbers=True)))
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted classifier alone, which predicts the same without fairsieve.
+
+        With another threshold than .5 it is inside scikit-learn's FixedThresholdClassifier.
+        """
+        check_is_fitted(self)
+        if not np.array_equal(getattr(self.estimator_, "classes_", []), self.classes_):
+            raise InvalidInputError(
+                f"to_sklearn needs a classifier that predicts your labels; {type(self.estimator_).__name__} predicts "
+                f"{shown(self.estimator_.classes_)} for {shown(self.classes_)}: label the rows 0, 1, … and fit again"
+            )
+        if self.threshold_ == 0.5:
+            return self.estimator_
+        positive = self.classes_[1] if self.pos_label is None else self.pos_label
+        return FixedThresholdClassifier(
+            self.estimator_, threshold=self.threshold_, pos_label=positive, response_method="predict_proba"
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
