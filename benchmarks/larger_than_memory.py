@@ -32,7 +32,7 @@ from fairsieve import FairRobustBatchSampler, sample_losses
 from selection import status
 
 MIB = 2**20
-OPTIONS = {"clean_ratio": 0.9, "warmup_epochs": 0, "step_size": 0.01}
+OPTIONS = {"clean_ratio": 0.9, "warmup_epochs": 0}
 
 
 class Mapped(Dataset[tuple[torch.Tensor, int, int]]):

@@ -39,7 +39,6 @@ def train(
         parts.train.groups,
         100 // accelerator.num_processes,
         clean_ratio=0.9,
-        step_size=0.005,
         warmup_epochs=5,
     )
     if resume is not None:

@@ -44,7 +44,6 @@ def train(
         parts.train.groups[own],
         100,
         clean_ratio=0.9,
-        step_size=0.005,
         warmup_epochs=5,
         timeout=timeout,
         group=group,
@@ -67,8 +66,7 @@ def train(
 
     while sampler.epoch < (epochs if stop is None else stop):
         sampler.refresh(module, x)  # look again at some of the samples that were left out
-        if sampler.needs_update:
-            sampler.update()  # from the losses observed; all ranks choose together
+        sampler.update()  # from the losses observed; all ranks choose together
         for where, features, targets in loader:
             with sampler.workers.guard("training"):  # a lost worker is a WorkerError here too
                 losses = nn.functional.cross_entropy(model(features), targets, reduction="none")

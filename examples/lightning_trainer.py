@@ -50,7 +50,7 @@ def train(
     model = Classifier(x.shape[1])
     loader = DataLoader(TensorDataset(x, y), batch_size=100 // devices, shuffle=True)
     path = options.pop("resume", None)
-    sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, step_size=0.005, warmup_epochs=5)
+    sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, warmup_epochs=5)
     options |= {"accelerator": "cpu", "devices": devices, "strategy": "auto" if devices == 1 else "ddp"}
     trainer = Trainer(max_epochs=epochs, callbacks=[sieve, *callbacks], **options)
     trainer.fit(model, loader, ckpt_path=path)

@@ -63,8 +63,7 @@ def main() -> None:
         optimizer.load_state_dict(state["optimizer"])
         sampler.load_state_dict(state["sampler"])
     while sampler.epoch < arguments.epochs:
-        with torch.no_grad():  # the pictures as they are, without the shifts
-            sampler.update(model(images[train].to(device)))
+        sampler.update(model, images[train])  # judged as they are, without the shifts
         for features, targets in loader:
             loss = nn.functional.cross_entropy(model(features.to(device)), targets.to(device))
             optimizer.zero_grad()

@@ -89,8 +89,6 @@ def train(
             "labels": data.labels,
             "sensitive_features": parts.train.groups[rows],
             "clean_ratio": 0.9,
-            "step_size": 0.005,
-            "momentum": 0.0,
             "warmup_epochs": 2,
         },
     )

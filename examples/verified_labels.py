@@ -46,17 +46,13 @@ def _train_network(data, given, weights, test, epochs, seed):
         data.groups,
         100,
         clean_ratio=1.0,
-        step_size=0.005,
-        warmup_epochs=10,
-        signal="error",
+        epochs=epochs,
         label_weights=weights,
         seed=seed,
     )
     loader = DataLoader(TensorDataset(x, sampler.label_weights), batch_sampler=sampler)
     for _ in range(epochs):
-        if sampler.needs_update:
-            with torch.no_grad():
-                sampler.update(model(x))
+        sampler.update(model, x)
         for features, chances in loader:
             optimizer.zero_grad()
             cross_entropy(model(features), chances).backward()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def test_accelerate_trains_and_resumes_identically(tmp_path):
     whole, sieve = accelerate_loop.train(epochs=8)
-    assert 0 < len(sieve.sampler.indices) < 1800
+    assert 0 < len(sieve.sampler.indices) <= 1800
     assert whole["accuracy"] > 0.6
     accelerate_loop.train(stop=6, save=tmp_path / "half")
     again, resumed = accelerate_loop.train(epochs=8, resume=tmp_path / "half")
@@ -73,7 +73,7 @@ def test_trainer_trains_and_resumes_identically(tmp_path):
     whole, trainer = transformers_trainer.train(tmp_path, **options)
     sampler = trainer.sieve.sampler
     assert trainer.state.global_step == 25
-    assert 0 < len(sampler.indices) < 450
+    assert 0 < len(sampler.indices) <= 450
     assert trainer.sieve.is_observed
     for later in ("checkpoint-20", "checkpoint-25"):
         (tmp_path / later).rename(tmp_path / f"old-{later}")

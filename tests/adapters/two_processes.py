@@ -41,7 +41,8 @@ class Watched:
         def begin_epoch(sieve, *arguments, **options):
             begin(sieve, *arguments, **options)
             sampler = sieve.sampler
-            losses = sampler.running.losses.tolist() if sampler.needs_update else None
+            known = sampler.running
+            losses = [known.losses.tolist(), known.signals[0].tolist()] if sampler.needs_update else None
             self.epochs.append({"losses": losses, "ratios": sampler.ratios.tolist(), "batches": []})
 
         def watched_batches(sampler):

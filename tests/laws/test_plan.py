@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.literal import literal_caps, literal_selection, literal_shares
 
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.epoch import Plan
+from fairsieve.selection.epoch import Judged, Plan
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -167,33 +167,62 @@ def test_caps(seed, backend):
         assert plan.indices.tolist() == expected
 
 
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.integers(1, 9))
+def test_balance(seed, groups, least, warmup, more):
+    """Groups weigh by (share of what is kept)^α, where α falls evenly to ``balance``; a doubted cell is not raised."""
+    rng = np.random.default_rng(seed)
+    cells = random_cells(rng, 80, groups)
+    table = rng.choice([0.2, 0.6, 1.0], (2, groups))
+    plan = Plan(
+        cells,
+        10,
+        clean_ratio=table,
+        step_size=None,
+        balance=least,
+        warmup_epochs=warmup,
+        epochs=warmup + more,
+    )
+    for epoch in range(warmup + more):
+        plan.update(rng.random(80))
+        if epoch >= warmup:
+            kept, power = plan.counts.reshape(2, groups), 1 - (1 - least) * (epoch + 1 - warmup) / more
+            for y in range(2):
+                weight, doubted = kept[y] ** power * (kept[y] > 0), kept[y] < cells.counts[y] / 2
+                wanted, shares = weight / max(weight.sum(), 1e-9), kept[y] / max(kept[y].sum(), 1)
+                held = doubted & (wanted > shares)
+                assert (plan.ratios[y][doubted] <= shares[doubted] + 1e-9).all()
+                if not held.any() and kept[y].sum():
+                    assert plan.ratios[y] == pytest.approx(wanted)
+            assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
+        plan.epoch += 1
+
+
 @given(
     st.lists(st.tuples(*[st.integers(-10, 10)] * 2), min_size=1, max_size=12),
-    st.sampled_from([0.01, 0.05, 0.15]),
     st.sampled_from([0.0, 0.15, 0.35]),
 )
-def test_adaptive_steps(gaps, first, tolerance):
-    """Steps grow by a fifth while a gap keeps its sign, and are halved when it changes; classes whose gap is within the
-    tolerance rest, and a group that has given what it may gives no more."""
-    cells = Cells.of([0, 0, 1, 1] * 10, [0, 1] * 20)
-    options = {"step_size": "auto", "first_step": first, "tolerance": tolerance, "warmup_epochs": 0}
+def test_judged_balance(gaps, tolerance):
+    """Held-out gaps move the power of their class by even steps: down where the rarer group does worse, up where the
+    other does; it rests within the tolerance, and returns where the weights cost accuracy."""
+    cells = Cells.of([0, 0, 0, 1, 1, 1] * 10, [0, 1, 1] * 20)  # group 0 is the rarer one
+    options = {
+        "step_size": None,
+        "tolerance": tolerance,
+        "warmup_epochs": 2,
+        "epochs": 10,
+        "constrained": False,
+    }
     plan = Plan(cells, 10, **options)
-    ratios, steps, signs = np.full((2, 2), 0.5), [first, first], [0, 0]
-    for pair in np.array(gaps) / 10:
-        means = np.column_stack([-pair, pair]).ravel() / 2  # the second group is worse by the gap
-        judged = 100 * means[None], 100 * means[None] ** 2, np.full(4, 100)
-        plan.update(np.zeros(40), judged=judged)
-        for label in np.flatnonzero(np.abs(pair) > tolerance):
-            sign = int(np.sign(pair[label]))
-            step = min(0.2, steps[label] * {0: 1.0, 1: 1.2, -1: 0.5}[sign * signs[label]])
-            falling = 0 if sign > 0 else 1
-            room = ratios[label, falling] - 0.6 * 0.5
-            amount = min(step * abs(pair[label]) / np.abs(pair).max(), room)
-            if amount > 1e-12:
-                steps[label], signs[label] = step, sign
-                ratios[label, falling] -= amount
-                ratios[label, 1 - falling] += amount
-        assert plan.ratios == pytest.approx(ratios)
+    plan.epoch, powers = 2, np.ones(2)
+    for number, pair in enumerate(np.array(gaps) / 10):
+        means = np.column_stack([-pair, pair]).ravel() / 2  # the second group errs more often by the gap
+        costly = number % 4 == 3
+        judged = Judged(100 * means[None], 100 * means[None] ** 2, np.full(4, 100), costly)
+        plan.update(np.zeros(60), judged=judged)
+        step = np.sign(pair) * (np.abs(pair) > tolerance)
+        powers = np.clip(powers + (1 if costly else step) / 8, 0, 1)
+        assert plan.balance.powers == pytest.approx(powers)
+        assert plan.ratios[:, 0] == pytest.approx(1 / (1 + 2**powers))
         resumed = Plan(cells, 10, **options)
         resumed.load_state_dict(plan.state_dict())
         plan = resumed

@@ -42,7 +42,8 @@ def test_one_hot_weights_of_the_given_labels_change_nothing(seed, classes, kind,
         "fairness": fairness,
         "signal": signal,
     }
-    pair = [kind(y, z, 20, **options), kind(y, z, 20, **options, label_weights=np.eye(classes)[y])]
+    weights = np.eye(classes)[y]
+    pair = [kind.paper(y, z, 20, **options), kind.paper(y, z, 20, **options, label_weights=weights)]
     for _ in range(3):
         for sampler in pair:
             if observed:
@@ -62,9 +63,8 @@ def test_losses_and_errors_are_expectations_over_the_classes(seed, classes, sing
     y, z, outputs = problem(seed, classes)
     outputs = outputs[:, 1] if single and classes == 2 else outputs
     weights = np.random.default_rng(seed).dirichlet(np.ones(classes), 60)
-    sampler = FairRobustBatchSampler(
-        y, z, 20, clean_ratio=1.0, warmup_epochs=0, signal="error", label_weights=weights
-    )
+    options = {"clean_ratio": 1.0, "warmup_epochs": 0, "signal": "error"}
+    sampler = FairRobustBatchSampler.paper(y, z, 20, **options, label_weights=weights)
     losses, signals = sampler._measured(outputs, cross_entropy)
     everyone = [torch.full((60,), c) for c in range(classes)]
     slow = sum(weights[:, c] * cross_entropy(outputs, everyone[c]).numpy() for c in range(classes))

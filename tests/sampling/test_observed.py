@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve import FairRobustBatchSampler
 from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.sampling.method import SamplingMethod
 from fairsieve.sampling.observed import RunningLosses
 
 N = 90
@@ -30,12 +31,13 @@ def new_sampler(data, **options):
 
 @pytest.mark.filterwarnings("ignore:the .* selected samples")
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity"])
-@pytest.mark.parametrize("signal", ["loss", "error"])
-def test_observing_everything_is_the_full_pass(data, fairness, signal, tmp_path):
+@pytest.mark.parametrize("options", [{"signal": "loss"}, {"signal": "error"}])
+def test_observing_everything_is_the_full_pass(data, fairness, options, tmp_path):
     x, _, _ = data
     model = torch.nn.Linear(3, 2)
+    method = SamplingMethod.paper(step_size=0.1, **options)
     full, running = (
-        new_sampler(data, fairness=fairness, signal=signal, warmup_epochs=0, step_size=0.1, folder=folder)
+        new_sampler(data, fairness=fairness, method=method, warmup_epochs=0, folder=folder)
         for folder in (None, tmp_path / "losses")
     )
     for _ in range(3):
@@ -47,6 +49,21 @@ def test_observing_everything_is_the_full_pass(data, fairness, signal, tmp_path)
         assert list(running) == list(full)
         torch.nn.init.normal_(model.weight)
     assert isinstance(running.running.losses, np.memmap)
+
+
+def test_observed_doubts_come_to_those_of_the_full_pass(data):
+    """They differ at first, since what is typical is known from the second epoch on."""
+    x, _, _ = data
+    model = torch.nn.Linear(3, 2)
+    torch.nn.init.normal_(model.weight)
+    full, running = (new_sampler(data, clean_ratio="auto", warmup_epochs=0) for _ in range(2))
+    for _ in range(20):
+        full.update(model, x)
+        running.refresh(model, TensorDataset(x), share=1.0)
+        running.update()
+        assert len(list(running)) == len(list(full))
+    assert 0 < len(full.indices) < N
+    assert running.indices.tolist() == full.indices.tolist()
 
 
 @settings(max_examples=60)

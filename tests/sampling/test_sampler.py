@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, sample_losses
+from fairsieve import FairRobustBatchSampler, estimate_clean_ratio, sample_losses
+from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import cross_entropy
 
@@ -26,6 +27,11 @@ def data():
 def new_sampler(data, **options):
     _, y, z = data
     return FairRobustBatchSampler(y, z, 20, **({"clean_ratio": 0.9, "warmup_epochs": 1} | options))
+
+
+def paper_sampler(data, **options):
+    _, y, z = data
+    return FairRobustBatchSampler.paper(y, z, 20, **({"clean_ratio": 0.9, "warmup_epochs": 1} | options))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -50,7 +56,7 @@ def test_in_a_data_loader(data, workers):
 
 def test_cells_of_a_batch_follow_the_ratios(data):
     x, y, z = data
-    sampler = new_sampler(data, warmup_epochs=0, step_size=0.1)
+    sampler = paper_sampler(data, warmup_epochs=0, step_size=0.1, batching="even")
     for _ in range(5):
         sampler.update(torch.nn.Linear(3, 1)(x))
         batches = list(sampler)
@@ -90,8 +96,9 @@ def test_no_cell_vanishes_from_small_batches():
 
 
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
-@pytest.mark.parametrize("signal", ["loss", "error"])
-def test_resumes_identically(data, fairness, signal):
+@pytest.mark.parametrize("options", [{}, {"signal": "loss"}, {"signal": "error"}])
+def test_resumes_identically(data, fairness, options):
+    new = paper_sampler if options else new_sampler
     outputs = [torch.randn(N, 2, generator=torch.Generator().manual_seed(s)) for s in range(6)]
 
     def run(sampler, some):
@@ -100,10 +107,10 @@ def test_resumes_identically(data, fairness, signal):
             list(sampler)
         return sampler
 
-    options = {"fairness": fairness, "signal": signal, "seed": 3}
-    whole = run(new_sampler(data, **options), outputs)
-    half = run(new_sampler(data, **options), outputs[:3])
-    resumed = new_sampler(data, fairness=fairness, signal=signal)
+    options = {"fairness": fairness, **options}
+    whole = run(new(data, seed=3, **options), outputs)
+    half = run(new(data, seed=3, **options), outputs[:3])
+    resumed = new(data, **options)
     resumed.load_state_dict(half.state_dict())
     run(resumed, outputs[3:])
     assert list(resumed) == list(whole)
@@ -125,14 +132,14 @@ def test_one_logit_two_logits_and_losses_agree(data):
 
 def test_custom_losses_and_signals(data):
     _, y, _ = data
-    sampler = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
+    sampler = paper_sampler(data, warmup_epochs=0, fairness="demographic_parity")
     logit = torch.randn(N)
     with pytest.raises(InvalidInputError, match="signals must be given"):
         sampler.update_losses(cross_entropy(logit, y))
     sampler.update_losses(
         cross_entropy(logit, y), signals=cross_entropy(logit, torch.ones(N, dtype=torch.long))
     )
-    other = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
+    other = paper_sampler(data, warmup_epochs=0, fairness="demographic_parity")
     other.update(logit)
     assert sampler.indices.tolist() == other.indices.tolist()
     sampler.update(torch.randn(N, 2), loss=lambda out, target: (out[:, 1] - target).abs())
@@ -218,7 +225,7 @@ def test_outputs_of_half_precision_select_as_their_values_do(dtype, shape):
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(shape, generator=generator).to(dtype)
     labels, groups = [0, 1] * 30, [0, 0, 1, 1, 1, 0] * 10
-    options = {"clean_ratio": 0.8, "warmup_epochs": 0, "fairness": "demographic_parity", "step_size": 0.001}
+    options = {"clean_ratio": 0.8, "warmup_epochs": 0, "fairness": "demographic_parity"}
     half, single = (FairRobustBatchSampler(labels, groups, 10, **options) for _ in range(2))
     half.update(outputs)
     single.update(outputs.float())
@@ -249,7 +256,29 @@ def test_continuous_targets_are_refused():
 def test_a_clean_ratio_that_selects_nobody_is_refused(clean_ratio, budget):
     message = f"room for at least one sample; {clean_ratio} of 20 samples is a budget of {budget}"
     with pytest.raises(InvalidInputError, match=message):
-        FairRobustBatchSampler([0, 1] * 10, [0, 0, 1, 1] * 5, 2, clean_ratio=clean_ratio)
+        FairRobustBatchSampler.paper([0, 1] * 10, [0, 0, 1, 1] * 5, 2, clean_ratio=clean_ratio)
+
+
+def test_a_clean_ratio_of_one_leaves_nobody_out(data):
+    """By Eq. 7, which the paper's method keeps, it leaves out some."""
+    outputs = [torch.randn(N, 2, generator=torch.Generator().manual_seed(seed)) for seed in range(5)]
+    ours, paper = (new(data, clean_ratio=1.0, warmup_epochs=0) for new in (new_sampler, paper_sampler))
+    for each in outputs:
+        ours.update(each)
+        paper.update(each)
+    assert len(ours.indices) == N
+    assert len(paper.indices) < N
+
+
+def test_an_estimate_is_a_clean_ratio_where_it_is_credible():
+    samples = make_synthetic(1500, seed=1)
+    right = estimate_clean_ratio(samples.features, samples.labels, sensitive_features=samples.groups)
+    flipped = flip_uniform(samples, 0.2, seed=0).labels
+    found = estimate_clean_ratio(samples.features, flipped, sensitive_features=samples.groups)
+    for estimate in (right, found):
+        sampler = FairRobustBatchSampler(samples.labels, samples.groups, 50, clean_ratio=estimate)
+        expected = 1 - estimate.noise if estimate.acts else 1.0
+        assert sampler.settings["clean_ratio"] == pytest.approx(expected)
 
 
 def test_a_device_that_is_asked_for_holds_the_samples():

@@ -72,7 +72,7 @@ def test_auto_finds_the_cell_with_wrong_labels():
     rng = np.random.default_rng(0)
     labels, groups = np.arange(4000) % 2, np.arange(4000) // 2 % 2
     wrong = (labels == 1) & (groups == 1) & (rng.random(4000) < 0.6)
-    logit = np.where(labels == 1, 3.0, -3.0) * np.where(wrong, -1, 1) + rng.normal(size=4000)
+    logit = np.where(labels == 1, 5.0, -5.0) * np.where(wrong, -1, 1) + rng.normal(size=4000)
     sampler = FairRobustBatchSampler(labels, groups, 100, warmup_epochs=0)
     sampler.update(torch.from_numpy(logit))
     assert sampler.clean_ratios == pytest.approx(np.array([[1, 1], [1, 0.4]]), abs=0.08)
@@ -99,15 +99,43 @@ def test_outputs_that_are_no_logits_are_refused():
         sampler.update(torch.full((120, 2), torch.nan))
 
 
-def test_held_out_samples_decide_which_ratio_moves():
-    sampler = new_sampler(clean_ratio=1.0)
-    labels, groups = np.array([0, 1] * 100), np.array(list("aabb") * 50)
-    hard = np.where((labels == 1) & (groups == "b"), -2.0, 2.0) * np.where(labels == 1, 1, -1)
+def test_held_out_samples_decide_which_class_is_balanced():
+    labels, rare = np.array([0, 1] * 60), np.where(np.arange(120) % 6 < 2, "b", "a")
+    sampler = FairRobustBatchSampler(labels, rare, 10, clean_ratio=1.0, warmup_epochs=0, epochs=4)
+    held_out, groups = np.array([0, 1] * 100), np.array(list("aabb") * 50)
+    hard = np.where((held_out == 1) & (groups == "b"), -2.0, 2.0) * np.where(held_out == 1, 1, -1)
     before = sampler.ratios
-    sampler.update(torch.zeros(120, 2), validation=(torch.from_numpy(hard), labels, groups))
+    sampler.update(torch.zeros(120, 2), validation=(torch.from_numpy(hard), held_out, groups))
     change = sampler.ratios - before
     assert change[1, 1] > 0
-    assert (change[0] == 0).all()
+    assert change[0] == pytest.approx([0, 0])
+    assert "Gaps on the held-out samples are open" in str(sampler.summary())
+
+
+def test_weights_that_cost_accuracy_on_held_out_samples_are_taken_back():
+    """Held-out samples lie where the weights turn the prediction, and the natural one is right."""
+    labels, rare = np.array([0, 1] * 60), np.where(np.arange(120) % 6 == 1, "b", "a")
+    groups = np.where(np.arange(120) % 12 == 0, "b", rare)
+    sampler = FairRobustBatchSampler(labels, groups, 10, clean_ratio=1.0, warmup_epochs=0, epochs=10)
+    for _ in range(6):
+        sampler.update(torch.zeros(120, 2))
+        list(sampler)
+    power, ratios = sampler.plan.balance.powers[1], sampler.ratios[:, 1]
+    lift = np.log(ratios / [np.mean(groups[labels == y] == "b") for y in (0, 1)])
+    turned, right = int(lift.argmax()), int(lift.argmin())
+    outputs = torch.zeros(200, 2)
+    outputs[:, turned] = float(lift[turned] - lift[right]) / 2
+    sampler.update(torch.zeros(120, 2), validation=(outputs, np.full(200, right), np.full(200, "b")))
+    assert sampler.plan.balance.powers[1] > power
+    assert "predicted worse on the held-out samples" in str(sampler.summary())
+
+
+def test_nothing_is_dropped_below_six_epochs():
+    outputs = torch.randn(120, 2, generator=torch.Generator().manual_seed(0))
+    for epochs, kept in ((5, True), (6, False)):
+        sampler = new_sampler(epochs=epochs)
+        sampler.update(5 * outputs)
+        assert (len(sampler.indices) == 120) == kept
     with pytest.raises(InvalidInputError, match="validation must be"):
         sampler.update(torch.zeros(120, 2), validation=(1, 2))
 

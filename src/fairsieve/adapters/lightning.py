@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from fairsieve.adapters.sieve import Sieve
+from fairsieve.adapters.sieve import Sieve, count_epochs, whole_epochs
 from fairsieve.errors import InvalidInputError, MissingExtraError
 
 try:
@@ -64,13 +64,20 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
                 "the training data must be one DataLoader with a batch_size, so that its batches can be "
                 f"selected; got {type(given).__name__}"
             )
-        epochs = None if trainer.max_epochs in (None, -1) else trainer.max_epochs
-        options: dict[str, Any] = {"epochs": epochs} | self.options
-        size = given.batch_size * trainer.world_size
+        size, limit = given.batch_size * trainer.world_size, trainer.max_epochs
+        epochs = count_epochs(
+            None if limit in (None, -1) else limit,
+            trainer.max_steps,
+            len(self.labels),
+            size,
+            trainer.accumulate_grad_batches,
+        )
+        options: dict[str, Any] = {"epochs": whole_epochs(epochs)} | self.options
         self.sieve = Sieve(given.dataset, self.labels, self.sensitive_features, size, **options)
         self.sieve.convert = trainer.precision_plugin.convert_input
         self.sieve.precision = trainer.precision_plugin.forward_context
         self.sieve.check_epochs(epochs)
+        self.sieve.probe(pl_module, given.collate_fn)
         self._loading = {"num_workers": given.num_workers, "collate_fn": given.collate_fn}
         source.instance = self.sieve.loader(
             **self._loading, pin_memory=given.pin_memory, persistent_workers=given.persistent_workers

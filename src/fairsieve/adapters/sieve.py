@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,7 +12,14 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from fairsieve.sampling.losses import Forward, LossFunction, cross_entropy, forward_features
+from fairsieve.sampling.losses import (
+    Forward,
+    LossFunction,
+    check_outputs,
+    cross_entropy,
+    forward_features,
+    run_in_chunks,
+)
 from fairsieve.sampling.observed import check_dataset
 from fairsieve.sampling.sharded import ShardedBatchSampler
 from fairsieve.sampling.summary import pass_warnings
@@ -90,6 +98,13 @@ class Sieve:
         with self.precision():
             return self.forward(model, self.convert(batch))
 
+    def probe(self, model: nn.Module, collate: Callable[[list[Any]], Any]) -> None:
+        """Run the model over the first samples, so that batches which it does not take are told before the training."""
+        items = [self.shard[place] for place in range(min(2, len(self.shard)))]
+        if items:
+            (_, outputs), *_ = run_in_chunks(model, [collate(items)], forward=self._outputs)
+            check_outputs(outputs, len(items), self.sampler.plan.cells.shape[0])
+
     def check_epochs(self, epochs: float | None) -> None:
         """Warn when a framework will train no longer than the warm-up; None is without an end."""
         warmup = self.sampler.plan.rules.warmup_epochs
@@ -136,6 +151,25 @@ class Sieve:
         """Go on from a state, of as many processes or of another number."""
         self.is_observed = bool(state["is_observed"])
         self.sampler.load_state_dict(state["parts"])
+
+
+def count_epochs(
+    epochs: float | None, steps: int, samples: int, batch_size: int, accumulated: int
+) -> float | None:
+    """Return how many epochs a training has that ends after so many epochs or optimiser steps; None without an end.
+
+    >>> count_epochs(None, 70, 2000, 100, 1)
+    3.5
+    """
+    each = -(-batch_count(samples, batch_size) // max(1, accumulated))
+    by_steps = steps / max(1, each) if steps > 0 else None
+    limits = [limit for limit in (epochs, by_steps) if limit is not None]
+    return min(limits) if limits else None
+
+
+def whole_epochs(epochs: float | None) -> int | None:
+    """Return the number of epochs that a sampler is told: the last one may end early."""
+    return None if epochs is None else max(1, math.ceil(epochs))
 
 
 class _FilledBatches(ShardedBatchSampler):

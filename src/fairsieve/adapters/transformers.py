@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
-from fairsieve.adapters.sieve import Sieve
+from fairsieve.adapters.sieve import Sieve, count_epochs, whole_epochs
 from fairsieve.errors import CheckpointError, InvalidInputError, MissingExtraError
 
 try:
@@ -69,10 +69,15 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def get_train_dataloader(self) -> Any:
-        epochs = self.args.num_train_epochs if self.args.max_steps <= 0 else None
-        known = None if epochs is None or epochs < 1 else int(epochs)
-        options = {"forward": _forward_logits, "epochs": known} | self.sieve_options
-        size = self.args.train_batch_size * self.args.world_size
+        size, limit = self.args.train_batch_size * self.args.world_size, self.args.num_train_epochs
+        epochs = count_epochs(
+            limit if self.args.max_steps <= 0 else None,  # steps come before epochs
+            self.args.max_steps,
+            len(self.train_dataset),
+            size,
+            self.args.gradient_accumulation_steps,
+        )
+        options = {"forward": _forward_logits, "epochs": whole_epochs(epochs)} | self.sieve_options
         self.sieve = Sieve(self.train_dataset, batch_size=size, **options)
         self.sieve.precision = self.autocast_smart_context_manager
         self.sieve.check_epochs(epochs)

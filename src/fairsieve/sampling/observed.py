@@ -1,4 +1,4 @@
-"""Running losses: each sample's latest, from the last time that the model saw it.
+"""Running losses, or what is kept in their place: each sample's, from the last time that the model saw it.
 
 Training computes the loss of every sample it takes, so those need no pass of their own. The samples
 that are left out of training are looked at again a slice at a time.
@@ -24,19 +24,17 @@ CHUNK = 2**20  # samples looked through together
 
 
 class RunningLosses:
-    """The latest loss of every sample, and what groups are compared by.
+    """The latest loss of every sample and what groups are compared by; or its belief and rival, averaged.
 
     Parameters
     ----------
     samples : int
     rows : int
-        Signals kept beside the losses.
+        Values kept beside the losses.
     folder : path, optional
         Keep the arrays in files there, memory-mapped; in memory when None.
     momentum : float in [0, 1)
-        How much of a sample's loss is kept when a new one comes.
-    remembers : bool
-        Whether signals are means over the epochs, and not the latest.
+        How much of a sample's values is kept when new ones come.
     """
 
     def __init__(
@@ -45,7 +43,6 @@ class RunningLosses:
         rows: int = 0,
         folder: str | Path | None = None,
         momentum: float = 0.0,
-        remembers: bool = False,
     ) -> None:
         def room(name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
             if folder is None:
@@ -58,7 +55,7 @@ class RunningLosses:
                     f"folder must be one that can be written; {folder}: {error.strerror}"
                 ) from error
 
-        self.momentum, self.remembers = momentum, remembers
+        self.momentum = momentum
         self.losses = room("losses", "f4", (samples,))
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
         self.seen = room("seen", "i4", (samples,))  # the epoch of the latest loss
@@ -96,11 +93,11 @@ class RunningLosses:
                 f"{int(where[np.isnan(table).any(axis=0).argmax()])}. Lower the learning rate or clip gradients"
             )
         epoch = np.repeat(epochs, [len(part) for part in places])
-        is_new = self.seen[where] < 0
-        weight = np.where(is_new, 1.0, 1 - self.momentum).astype(np.float32)
-        self.losses[where] = (1 - weight) * self.losses[where] + weight * table[0]
-        weight = np.where(is_new | (not self.remembers), 1.0, 1 / (epoch + 1)).astype(np.float32)
-        self.signals[:, where] = (1 - weight) * self.signals[:, where] + weight * table[1:]
+        if self.momentum:
+            kept = np.where(self.seen[where] < 0, 0.0, self.momentum).astype(np.float32)
+            table[0] = kept * self.losses[where] + (1 - kept) * table[0]
+            table[1:] = kept * self.signals[:, where] + (1 - kept) * table[1:]
+        self.losses[where], self.signals[:, where] = table[0], table[1:]
         self.seen[where] = epoch
 
     def stale(self, share: float, epoch: int, first: int = 0) -> NDArray[np.int64]:

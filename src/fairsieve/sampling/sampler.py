@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.notions import EO, OWN_LABEL
+from fairsieve.sampling.doubt import Doubt, costs_accuracy
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
@@ -28,18 +31,20 @@ from fairsieve.sampling.losses import (
     quiet_loader,
     run_in_chunks,
 )
+from fairsieve.sampling.method import SamplingMethod
 from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
 from fairsieve.sampling.position import Position
 from fairsieve.sampling.states import as_tensors, check_origin, plain_settings
 from fairsieve.sampling.summary import Summary, pass_warnings
+from fairsieve.selection.backends.base import check_shape, refuse_nan
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
-from fairsieve.selection.epoch import Batching, Plan, check_room
-from fairsieve.selection.fairness import SignalName
-from fairsieve.validation import check_at_least, check_share, shown
+from fairsieve.selection.epoch import Judged, Plan, check_room, is_auto
+from fairsieve.selection.ratios import class_shares
+from fairsieve.validation import check_at_least, shown
 
 WARMUP = 5  # epochs, where nobody says how many there will be
-FIRST_STEP = 0.05
+SHORT = 6  # epochs below which "auto" drops nothing: nobody can tell yet what is wrong
 
 
 class FairRobustBatchSampler(Sampler[list[int]]):
@@ -58,40 +63,32 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     fairness : str or None
         The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
         None only cleans.
-    clean_ratio : float in (0, 1], table of them, mapping, or "auto"
-        Share of the labels believed to be right; if unsure, choose a lower value. A number is the budget of the
-        paper's Algorithm 1. A table (classes × groups, or a mapping from (class, group) to a share) caps each
-        cell at its own share of lowest losses. ``"auto"`` estimates that table from the averaged losses at every
-        update; :attr:`clean_ratios` says what it found.
+    clean_ratio : "auto", float in (0, 1], table of them, mapping, or estimate
+        Share of the labels believed to be right. ``"auto"`` leaves out the labels that the network doubts, as
+        :mod:`fairsieve.sampling.doubt` says; :attr:`clean_ratios` says how much of each cell is left. A number keeps
+        that share of all, the least doubted, and 1.0 all. A table (classes × groups, or a mapping from (class, group)
+        to a share) says it for each cell. An estimate of :func:`~fairsieve.estimate_clean_ratio` is such a table where
+        it is credible, and 1.0 where it is not.
     epochs : int, optional
-        How long the training will be. Sets the warm-up and the first step of ``step_size="auto"``.
-    step_size : float or "auto"
-        How far the ratios move in an epoch. ``"auto"`` moves every class by a step that grows while its gap keeps
-        its sign and is halved when the sign changes. See :meth:`paper` for the paper's.
-    tolerance : float
-        Gaps up to this, and up to what chance explains, are left alone; for ``step_size="auto"``.
+        How long the training will be. Sets the warm-up, and the pace at which groups are balanced.
     warmup_epochs : int, optional
         When None: a third of ``epochs``, and 5 without them.
-    momentum : float in [0, 1)
-        How much of a sample's averaged loss is kept when a new loss comes; 0 takes the latest loss alone.
-    seed : int
-        The order of an epoch is a function of (seed, epoch).
-    signal : {"loss", "error"}
-        What is compared between groups: mean losses (the paper's) or error rates.
-    batching : {"even", "paper"}
-        How many batches an epoch has, and how a cell's share of them becomes a whole number; see
-        :class:`~fairsieve.selection.epoch.Plan`.
-    constrained, weighted : bool
-        Parts of the method that can be left out; see :class:`~fairsieve.selection.epoch.Plan`.
+    tolerance : float
+        Gaps of rates on held-out samples (see :meth:`update`) up to this, and up to what chance explains, are left
+        alone.
     pos_label : label, optional
     classes : sequence of labels, optional
         All classes, in the order of the model's outputs, where some may not occur among the labels.
+    seed : int
+        The order of an epoch is a function of (seed, epoch).
     folder : path, optional
-        Keep observed losses (see :meth:`observe`) in files there, memory-mapped; in memory when None.
+        Keep what is observed (see :meth:`observe`) in files there, memory-mapped; in memory when None.
     device : torch device, optional
         Where codes, selection and batches are kept. When None: the device of labels, sensitive features
         or outputs that are on one, else the host. On a device no vector of length n leaves it, and
         :meth:`batches` gives tensors there.
+    method : SamplingMethod, optional
+        How labels are doubted and groups are weighted; see :class:`~fairsieve.sampling.method.SamplingMethod`.
     label_weights : array of shape (n, classes), optional
         The chance of each class to be a sample's true one, such as ``true_class`` of
         :func:`~fairsieve.estimate_clean_ratio` with verified labels. Losses and errors become expectations
@@ -123,20 +120,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         fairness: str | None = EO,
         clean_ratio: Any = "auto",
         epochs: int | None = None,
-        step_size: float | Literal["auto"] = "auto",
-        tolerance: float = 0.02,
         warmup_epochs: int | None = None,
-        momentum: float = 0.5,
-        seed: int = 0,
-        signal: SignalName = "loss",
-        constrained: bool = True,
-        weighted: bool = True,
-        batching: Batching = "even",
+        tolerance: float = 0.02,
         pos_label: Any | None = None,
         classes: Sequence[Any] | None = None,
+        seed: int = 0,
         folder: str | Path | None = None,
         device: torch.device | str | None = None,
         label_weights: ArrayLike | torch.Tensor | None = None,
+        method: SamplingMethod | None = None,
     ) -> None:
         if sensitive_features is None and fairness is not None:
             raise InvalidInputError(
@@ -150,35 +142,30 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if label_weights is not None:
             cells, self.label_weights = self._agree(lambda: follow_weights(cells, label_weights))
         self.epochs = None if epochs is None else check_at_least("epochs", epochs, 1)
-        self.momentum = check_share("momentum", momentum)
-        if self.momentum == 1:
-            raise InvalidInputError("momentum must be below 1, or no loss would ever count; got 1")
-        warmup, first_step = warmup_epochs, FIRST_STEP
+        warmup = warmup_epochs
         if warmup is None:
             warmup = WARMUP if epochs is None else max(1, round(epochs / 3)) if epochs > 1 else 0
-        if self.epochs is not None:  # a step that could move a whole class in the training that is left
-            first_step = min(0.1, 1 / max(1, self.epochs - warmup))
+        self.method = SamplingMethod() if method is None else method
+        ratio = ratio_of(clean_ratio)
         self.settings = {
             "batch_size": batch_size,
             "fairness": fairness,
-            "clean_ratio": clean_ratio,
-            "step_size": step_size,
-            "tolerance": tolerance,
-            "first_step": first_step,
+            "clean_ratio": 1.0 if is_auto(ratio) and epochs is not None and epochs < SHORT else ratio,
             "warmup_epochs": warmup,
-            "signal": signal,
-            "constrained": constrained,
-            "weighted": weighted,
+            "tolerance": tolerance,
             "pos_label": pos_label,
-            "batching": batching,
+            **asdict(self.method),
         }
-        self.plan = self._new_plan(cells, seed=seed, device=device, **self.settings)
+        # A training that goes on may be made longer: the number of epochs is no setting that a state must agree in.
+        of_plan = {name: value for name, value in self.settings.items() if name != "momentum"}
+        self.plan = self._new_plan(cells, seed=seed, device=device, epochs=self.epochs, **of_plan)
         if not self.plan.selected:  # of all samples, of all workers
             raise InvalidInputError("labels must have at least one sample; got none")
-        check_room(self.plan, clean_ratio)
+        check_room(self.plan, self.settings["clean_ratio"])
+        self.doubt = Doubt(self.plan) if self.method.step_size is None else None
         self._folder = self._losses_folder(folder)
         self._running: RunningLosses | None = None
-        self._averages: torch.Tensor | None = None  # over epochs: of losses, and of signals
+        self._averages: torch.Tensor | None = None  # of beliefs and rivals, over epochs
         self.position = Position(self.plan)
         self._told: set[str] = set()  # warnings that were given
 
@@ -188,14 +175,18 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
         They suit a training of 400 epochs or more, with few cells and large batches: every batch has the same number
         of samples of a cell, and none where its share is below one half. ``data`` are labels, sensitive features and
-        batch size; other ``options`` are those of the sampler.
+        batch size; other ``options`` are those of the sampler and of
+        :class:`~fairsieve.sampling.method.SamplingMethod`.
 
         >>> sampler = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9)
         >>> sampler.settings["step_size"], sampler.settings["warmup_epochs"]
         (0.001, 100)
         """
-        settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0}
-        return cls(*data, clean_ratio=clean_ratio, **(settings | {"batching": "paper"} | options))
+        changes = {
+            field.name: options.pop(field.name) for field in fields(SamplingMethod) if field.name in options
+        }
+        method = SamplingMethod.paper(**changes)
+        return cls(*data, clean_ratio=clean_ratio, method=method, **({"warmup_epochs": 100} | options))
 
     def _find_cells(self, labels: Any, sensitive_features: Any, classes: Sequence[Any] | None) -> Cells:
         return Cells.of(labels, sensitive_features, classes=classes, missing="own")
@@ -210,11 +201,6 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def _agree(self, compute: Callable[[], Any]) -> Any:
         """Compute something, or fail; several workers fail together."""
         return compute()
-
-    @property
-    def _all_settings(self) -> dict[str, Any]:
-        """What the state of another sampler must agree in."""
-        return self.settings | {"momentum": self.momentum}
 
     @property
     def epoch(self) -> int:
@@ -270,9 +256,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         loss : callable
             ``loss(outputs, class_indices)`` → one loss per sample.
         validation : (outputs, labels, sensitive features), optional
-            Held-out samples by which fairness is judged, with the logits of the model for them, or with data to run
-            the model over. A network's errors on what it trains on vanish, and gaps with them; errors on these do not.
-            All workers pass the same.
+            Held-out samples, with the logits of the model for them, or with data to run the model over. Labels as given
+            will do. The groups of a class are then weighted by the gaps of their rates there, and less where the
+            weights cost accuracy; errors on what a network trains on vanish. All workers pass the same.
         forward : callable, optional
             ``forward(model, batch)`` → outputs, for batches that do not start with the features.
         chunk_size : int, optional
@@ -294,6 +280,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             measured = self._agree(lambda: self._measured(outputs, loss))
         elif not self.plan.in_warmup:
             measured = self._agree(self.running.known)
+            if self.doubt is not None:
+                measured = self._scores(torch.from_numpy(np.vstack([measured[0], measured[1]]))), None
         if not self.plan.in_warmup:
             self.plan.update(*measured, judged=judged)
 
@@ -318,27 +306,33 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return outputs, validation
 
     def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
-        """Return losses and signals, averaged over epochs, from outputs for all samples."""
+        """Return doubts averaged over epochs, or losses and signals, from outputs for all samples."""
         outputs = self._checked(outputs, len(self.plan.cells))
-        losses, signals = self._compute(outputs, self._targets(slice(None), outputs.device), loss)
-        if not self.momentum or bool(losses.isnan().any()):
-            return losses, signals
-        rows = torch.cat([losses[None], signals]) if self._remembers else losses[None]
+        if self.doubt is None:
+            return self._compute(outputs, self._targets(slice(None), outputs.device), loss)
+        rows = self._rows(self.doubt, outputs, slice(None), loss)
+        if not self.doubt.knows_typical:  # the first rivals are relative to the first beliefs
+            self.doubt.learn_typical(rows[0])
+            rows = self._rows(self.doubt, outputs, slice(None), loss)
         if self._averages is not None:
-            weights = torch.full_like(rows[:, :1], 1 / (self.epoch + 1))
-            weights[0] = 1 - self.momentum
-            rows = self._averages.to(rows).lerp(rows, weights)
+            rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
+        scores = self._scores(rows)
         self._averages = rows
-        return rows[0], rows[1:] if self._remembers else signals
+        return scores, None
 
-    @property
-    def _remembers(self) -> bool:
-        """Whether groups are compared by the mean over all epochs, and not by the present alone.
+    def _rows(self, doubt: Doubt, outputs: torch.Tensor, where: Any, loss: LossFunction) -> torch.Tensor:
+        """Return beliefs and rivals of some samples; from the losses, where these are not cross-entropies of labels."""
+        if loss is cross_entropy and self.label_weights is None:
+            return doubt.rows(outputs, where)
+        return doubt.rows_of_losses(
+            expected_losses(outputs, self._targets(where, outputs.device), loss), where
+        )
 
-        A network learns what it trains on by heart, and gaps vanish; the mean remembers them. Algorithm 1, with one
-        clean ratio for all, judges by the present.
-        """
-        return self.momentum > 0 and self.plan.clean_ratios is not None
+    def _scores(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return doubts, from the beliefs and rivals of all samples."""
+        assert self.doubt is not None
+        self.doubt.learn_typical(rows[0])
+        return self.doubt.scores(rows)
 
     def _checked(self, outputs: Any, samples: int) -> torch.Tensor:
         """Return outputs as a tensor of logits; warn once of what look like probabilities."""
@@ -357,10 +351,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             self._told.add(kind)
             warnings.warn(message, FairsieveWarning, stacklevel=4)
 
-    def _judge(
-        self, validation: tuple[Any, Any, Any], loss: LossFunction
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Return signals of held-out samples and their squares added up by cell, and how many each cell has."""
+    def _judge(self, validation: tuple[Any, Any, Any], loss: LossFunction) -> Judged:
+        """Return what groups are compared by, on held-out samples."""
         if not isinstance(validation, tuple) or len(validation) != 3:
             raise InvalidInputError(
                 f"validation must be (outputs, labels, sensitive features); got {shown(validation)}"
@@ -371,10 +363,16 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             raise InvalidInputError("validation must have at least one sample; got none: leave it out")
         outputs = self._checked(outputs, len(held_out))
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
+        signal = "error" if self.doubt is not None else self.plan.signal  # the tolerance is one of rates
+        losses = expected_losses(outputs, targets, loss)
+        signals = compute_signals(outputs, targets, losses, self.plan.comparisons.targets, signal, loss)
         backend = NumpyBackend(held_out)
-        measured = backend.measure(*self._compute(outputs, targets, loss))
-        sums, squares = backend.sum_signals(measured, backend.hold(None))
-        return sums, squares, held_out.counts.reshape(-1)
+        sums, squares = backend.sum_signals(backend.measure(losses, signals), backend.hold(None))
+        natural = class_shares(self.plan.cell_counts)
+        weights = np.divide(self.plan.ratios, natural, out=np.ones_like(natural), where=natural > 0)
+        groups = torch.from_numpy(held_out.group_codes).to(outputs.device)
+        is_worse = self.doubt is not None and costs_accuracy(outputs, targets, weights, groups)
+        return Judged(sums, squares, held_out.counts.reshape(-1), is_worse)
 
     def update_losses(
         self,
@@ -384,20 +382,27 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     ) -> None:
         """Do what :meth:`update` does for losses of your own, one per sample; they are not averaged.
 
-        ``signals`` are what groups are compared by, when that is not the losses themselves: one row
+        ``signals`` are what the paper's step compares groups by, when that is not the losses themselves: one row
         per target label of ``sampler.plan.comparisons.targets``. Error rates need 0–1 errors, demographic parity
         the losses (or errors) against the positive label, whatever the sample's own.
         """
-        self.plan.update(losses, None if signals is None else torch.atleast_2d(torch.as_tensor(signals)))
+        if self.position.is_resumed:
+            return
+        self.position.begin()
+        if self.doubt is None:
+            self.plan.update(losses, None if signals is None else torch.atleast_2d(torch.as_tensor(signals)))
+        elif not self.plan.in_warmup:
+            self._agree(lambda: check_losses(losses, len(self.plan.cells)))
+            rows = self.doubt.rows_of_losses(torch.as_tensor(losses))
+            self.plan.update(self._scores(rows))
 
     @property
     def running(self) -> RunningLosses:
         """The latest loss of every sample, of those given to :meth:`observe`."""
         if self._running is None:
-            rows = len(self.plan.comparisons.targets)
-            self._running = RunningLosses(
-                len(self.plan.cells), rows, self._folder, self.momentum, self._remembers
-            )
+            rows = len(self.plan.comparisons.targets) if self.doubt is None else 1
+            kept = 0.0 if self.doubt is None else self.method.momentum
+            self._running = RunningLosses(len(self.plan.cells), rows, self._folder, kept)
         return self._running
 
     def observe(
@@ -411,8 +416,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         with torch.no_grad():
             where = as_indices(indices, len(self.plan.cells))
             outputs = self._checked(outputs, len(where))
+            if self.doubt is not None:
+                rows = self._rows(self.doubt, outputs, where, loss)
+                return self.running.record(where, rows, self.position.coming)
             losses, signals = self._compute(outputs, self._targets(where, outputs.device), loss)
-        self.observe_losses(where, losses, signals=signals)
+        return self.observe_losses(where, losses, signals=signals)
 
     def observe_losses(
         self,
@@ -426,10 +434,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         ``signals`` are those of :meth:`update_losses`.
         """
         rows = losses.detach()[None]
-        if signals is not None:
+        if self.doubt is not None:
+            where = as_indices(indices, len(self.plan.cells))
+            rows = self.doubt.rows_of_losses(rows[0], where) if rows.shape == (1, len(where)) else rows
+        elif signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
         elif self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,):
-            rows = rows.repeat(2, 1)  # groups are compared by losses too, averaged in another way
+            rows = rows.repeat(2, 1)  # groups are compared by losses too
         self.running.record(indices, rows, self.position.coming)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
@@ -507,10 +518,20 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def batches(self) -> Iterator[torch.Tensor]:
         """Give a pass as index tensors, for loops without a ``DataLoader``; on a device where the samples are."""
+        self._warn_of_copies()
         batches = self.plan.batches()
         for kind, message in pass_warnings(self.plan, len(batches), self.epochs):
             self._tell(kind, message)
         yield from map(torch.as_tensor, self.position.hand_out(batches))
+
+    def _warn_of_copies(self) -> None:
+        """Warn where each of several processes would train the same batches."""
+        if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+            self._tell(
+                "copies",
+                f"each of the {dist.get_world_size()} processes trains the same batches: give each its shard of the "
+                "samples, own = shard_of(len(labels)), and use ShardedBatchSampler(labels[own], groups[own], …)",
+            )
 
     def summary(self) -> Summary:
         """Return samples, selection, weights, clean ratios and gaps of every cell; print it, or show it in a notebook.
@@ -528,9 +549,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         batches of the epoch were ``trained``.
         """
         state = self.plan.state_dict() | self.position.state_dict(trained)
-        state |= {"checksum": self._checksum(), "settings": plain_settings(self._all_settings)}
+        state |= {"checksum": self._checksum(), "settings": plain_settings(self.settings)}
         if self._averages is not None:
             state["averages"] = self._averages.cpu().numpy()
+        if self.doubt is not None:
+            state["doubt"] = self.doubt.state_dict()
         if self._running is not None:
             state["running"] = self._running.state_dict()
         return as_tensors(state)  # type: ignore[no-any-return]
@@ -541,10 +564,30 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
-        check_origin(state, self._all_settings, self._checksum())
+        check_origin(state, self.settings, self._checksum())
         self.plan.load_state_dict(state)
         self.position.load_state_dict(state)
         self._averages = torch.as_tensor(state["averages"]).clone() if "averages" in state else None
+        if self.doubt is not None:
+            self.doubt.load_state_dict(state["doubt"])
         self._running = None
         if "running" in state:
             self.running.load_state_dict(state["running"])
+
+
+def ratio_of(clean_ratio: Any) -> Any:
+    """Return a clean ratio as it is, or what an estimate says: its table where it acts, 1.0 where it does not."""
+    if not hasattr(clean_ratio, "acts"):
+        return clean_ratio
+    if not clean_ratio.acts:
+        return 1.0
+    return np.clip(1 - np.nan_to_num(clean_ratio.noise), 0.01, 1.0)
+
+
+def check_losses(losses: Any, samples: int) -> None:
+    """Refuse losses that are not one per sample, or NaN."""
+    values = as_array("losses", losses)
+    check_shape(values, samples)
+    missing = np.isnan(values)
+    if missing.any():
+        refuse_nan(int(missing.sum()), int(missing.argmax()))

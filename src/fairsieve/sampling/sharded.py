@@ -163,6 +163,9 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     def _agree(self, compute: Callable[[], Any]) -> Any:
         return self.workers.together(compute)
 
+    def _warn_of_copies(self) -> None:
+        """Warn of nothing: each process has a shard of its own."""
+
     @property
     def scale(self) -> float:
         """What a sum of losses is multiplied by, so that gradients averaged over workers are those of the batch."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairsieve.notebook import table_html
 from fairsieve.selection.epoch import Plan
+from fairsieve.selection.ratios import class_shares
 
 HEADINGS = ("class", "group", "samples", "kept", "weight", "clean ratio", "gap")
 REPEATED = 10  # times in an epoch that one sample is trained on
@@ -56,22 +57,29 @@ def _next_step(plan: Plan) -> str:
     if plan.in_warmup:
         left = plan.rules.warmup_epochs - plan.epoch
         return f"The next {left} epochs train on everything (warm-up)."
-    if not plan.gaps:
+    if not plan.is_selective:
         return "No update yet: call update() with the model's outputs before the next epoch."
-    if plan.steps is None:
+    balance = plan.balance
+    if balance is None:
         return f"The class with the widest gap moves by {plan.rules.step_size:g} at the next update."
-    steps = plan.steps
-    moves = [
-        f"class {plan.cells.classes[gap.label]!r} by {amount:.3f} towards group {plan.cells.groups[gap.rising]!r}"
-        for number, gap in enumerate(plan.gaps)
-        if gap is not None
-        and (amount := steps.amount(number, plan.gaps, plan.ratios, plan.natural_shares)) > 0
-    ]
-    if moves:
-        return f"If the gaps stay, the next update moves {', '.join(moves)}."
-    if any(gap is not None and steps.is_wide(gap) for gap in plan.gaps):
-        return "Some gaps are open, but no ratio can move further: a group keeps most of its natural weight."
-    return f"No gap is wider than the tolerance of {steps.tolerance:g} (or than chance): no ratio moves."
+    if not balance.compared.any():
+        return "No fairness is asked for: groups keep their weights."
+    powers = ", ".join(
+        f"{plan.cells.classes[code]!r}: {balance.powers[code]:.2f}"
+        for code in np.flatnonzero(balance.compared)
+    )
+    if balance.costs_accuracy:
+        return (
+            "Weighted groups are predicted worse on the held-out samples than natural weights would: the powers "
+            f"return towards 1 ({powers})."
+        )
+    if balance.is_judged:
+        wide = any(gap is not None and balance.is_wide(gap) for gap in plan.gaps)
+        state = (
+            "Gaps on the held-out samples are open" if wide else "No held-out gap is wider than the tolerance"
+        )
+        return f"{state}: groups are weighted by (share)^power ({powers})."
+    return f"Groups are weighted by (share of what is kept)^power ({powers}); the power falls to {balance.least:g}."
 
 
 def _cell_name(plan: Plan, cell: int) -> str:
@@ -107,7 +115,7 @@ def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tupl
                 "repeats",
                 f"the {plan.counts[cell]} selected samples of {_cell_name(plan, cell)} are each trained on "
                 f"{repeats[cell]:.0f} times in this epoch: a network may learn them by heart. Merge small groups, or "
-                "raise clean_ratio or tolerance",
+                "raise clean_ratio or balance",
             )
     if epochs is None or plan.epoch + 1 != epochs:
         return
@@ -115,5 +123,5 @@ def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tupl
     if plan.in_warmup:
         ended = f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"
         yield "nothing", nothing + ended
-    elif plan.selected == plan.cell_counts.sum() and plan.moved == 0:
-        yield "nothing", nothing + "no gap was wider than the tolerance, and no label looked wrong"
+    elif plan.selected == plan.cell_counts.sum() and np.allclose(plan.ratios, class_shares(plan.cell_counts)):
+        yield "nothing", nothing + "no label looked wrong, and no weight was asked for or needed"

@@ -26,16 +26,17 @@ from fairsieve.selection.batches import (
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
-    AdaptiveSteps,
+    Balance,
     Gap,
+    balanced_ratios,
     cell_caps,
     cell_sizes,
     check_ratio_table,
     class_shares,
     estimate_ratios,
     find_gaps,
-    guess_losses,
     move_ratios,
+    rounded,
     selection_bounds,
 )
 from fairsieve.selection.search import Limits
@@ -62,6 +63,15 @@ class Rules(NamedTuple):
     count_offset: float  # added to a cell's count where its mean loss is taken
 
 
+class Judged(NamedTuple):
+    """What groups are compared by: signals added up by cell."""
+
+    sums: NDArray[np.float64]  # (targets, cells)
+    squares: NDArray[np.float64]  # of the squared signals
+    counts: NDArray[np.int64]  # samples in each cell
+    costs_accuracy: bool = False  # whether held-out samples are predicted worse than by natural weights
+
+
 class Plan:
     """Ratios, selection and batches, epoch by epoch.
 
@@ -74,11 +84,14 @@ class Plan:
         The name of a notion, see :mod:`fairsieve.notions`; None never moves the ratios.
     clean_ratio : float in (0, 1], table of them, mapping, or "auto"
         A number is the budget of Algorithm 1. A table (classes × groups, or a mapping from (class, group)) caps
-        each cell at its own share of lowest losses instead. ``"auto"`` estimates that table at every update.
-    step_size : float in [0, 1], or "auto"
-        ``"auto"`` moves every class by steps of its own, see :mod:`fairsieve.selection.ratios`.
-    first_step, tolerance : float
-        For ``step_size="auto"``: the first step, and the gap up to which a class is left alone.
+        each cell at its own share of lowest losses instead. ``"auto"`` estimates that table at every update: of each
+        cell the losses up to 0 are believed, such as :class:`~fairsieve.sampling.doubt.Doubt` gives them.
+    step_size : float in [0, 1], or None
+        The paper's step. None balances groups in its place, see :class:`~fairsieve.selection.ratios.Balance`.
+    balance, tolerance : float
+        Where α falls to, and gaps of held-out rates that are left alone, for ``step_size=None``.
+    epochs : int, optional
+        How long the training will be, for the pace of α; three times the warm-up when None.
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
@@ -119,9 +132,10 @@ class Plan:
         *,
         fairness: str | None = EO,
         clean_ratio: Any = 1.0,
-        step_size: float | Literal["auto"] = 0.001,
-        first_step: float = 0.05,
+        step_size: float | None = 0.001,
+        balance: float = 0.5,
         tolerance: float = 0.02,
+        epochs: int | None = None,
         warmup_epochs: int = 100,
         constrained: bool = True,
         weighted: bool = True,
@@ -156,7 +170,7 @@ class Plan:
             cells.codes,
             np.array(self.comparisons.rows, np.int64).reshape(-1, 3),
             self.comparisons.by_group,
-            0.0 if is_auto(step_size) else check_share("step_size", step_size),
+            0.0 if step_size is None else check_share("step_size", step_size),
             count_budget(clean_ratio if self.clean_ratios is None else 1.0, self.selected),
             bool(constrained),
             bool(weighted),
@@ -166,13 +180,15 @@ class Plan:
             cells.has_ungrouped,
             float(check_at_least("count_offset", count_offset, 0)),
         )
-        self.steps: AdaptiveSteps | None = None
-        if is_auto(step_size):
-            first, tolerance = check_share("first_step", first_step), check_share("tolerance", tolerance)
-            self.steps = AdaptiveSteps(len(self.rules.rows), first, tolerance)
-        self.gaps: list[Gap | None] = []  # of the last update
+        self.balance: Balance | None = None
+        if step_size is None:
+            compared = np.isin(np.arange(cells.shape[0]), self.rules.rows[:, 1])
+            least, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
+            left = 2 * max(1, warmup_epochs) if epochs is None else epochs - warmup_epochs
+            self.balance = Balance(compared, least, tolerance, left)
+        self.gaps: list[Gap | None] = []  # of the last update that compared groups
+        self._everyone: Any = None  # the selection of all samples
         self.epoch = 0
-        self.moved = 0.0  # how much of a class the ratios have moved, in all
         self.is_selective = False  # whether a selection has been made yet
 
     @property
@@ -225,7 +241,7 @@ class Plan:
         losses: Any,
         signals: Any | None = None,
         *,
-        judged: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]] | None = None,
+        judged: Judged | None = None,
     ) -> None:
         """Begin an epoch: move the ratios and select, from the model's present losses.
 
@@ -238,27 +254,47 @@ class Plan:
         signals : array or tensor of shape (targets, n), optional
             What the groups are compared by: the losses (or 0–1 errors) against each of
             ``plan.comparisons.targets``. The losses themselves when None.
-        judged : (sums, squares, counts), optional
-            What the ratios' step is judged by in place of the previous selection: signals of held-out samples and their
-            squares added up by cell, (targets, cells), and how many samples each cell has.
+        judged : Judged, optional
+            Signals of held-out samples, by which the ratios move in place of the previous selection's.
         """
         if self.in_warmup:
             return
         rules = self.rules
         self._follow(losses)
         measured = self.backend.measure(losses, self._check_signals(signals))
-        if len(rules.rows):
+        if len(rules.rows) and (judged is not None or self.balance is None):
             if judged is None:
-                judged = (*self.backend.sum_signals(measured, self._selected), self.counts)
-            self._step(*judged)
+                sums, squares = self.backend.sum_signals(measured, self._selected)
+                judged = Judged(sums, squares, self.counts)
+            self._judge(judged)
         if self.estimates_ratios:
-            below = self.backend.count_below(measured, guess_losses(self.cell_counts))
+            below = self.backend.count_below(measured, np.zeros(self.counts.size))
             self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
         before = self.counts
         self._selected = self.backend.select(measured, self.limits)
-        if self.clean_ratios is not None:
+        if self.balance is not None:
+            self._weigh(self.balance, judged)
+        elif self.clean_ratios is not None:
             self._follow_counts(before)
         self.is_selective = True
+
+    def _weigh(self, balance: Balance, judged: Judged | None) -> None:
+        """Weight the groups of each class by their share of what is kept."""
+        kept = self.counts.reshape(self.cells.shape)
+        if judged is None:
+            balance.fall(self.epoch - self.rules.warmup_epochs)
+        else:
+            balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
+        self.ratios = balanced_ratios(kept, self.cell_counts, balance.powers, self.rules.has_ungrouped)
+
+    def cell_means(self, values: Any) -> NDArray[np.float64]:
+        """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""
+        self._follow(values)
+        if self._everyone is None:
+            self._everyone = self.backend.hold(None)
+        sums = self.backend.sum_signals(self.backend.measure(values, None), self._everyone)[0, 0]
+        means = sums.reshape(self.cells.shape) / np.maximum(self.cell_counts, 1)
+        return np.asarray(np.vectorize(rounded)(means))  # alike however the samples are added up
 
     def _follow_counts(self, before: NDArray[np.int64]) -> None:
         """Let a cell that keeps fewer samples weigh less: those left would make up for the ones believed wrong."""
@@ -266,25 +302,14 @@ class Plan:
         totals = moved.sum(axis=1, keepdims=True)
         np.divide(moved, totals, out=self.ratios, where=totals > 0)
 
-    @property
-    def natural_shares(self) -> NDArray[np.float64]:
-        """Each cell's share of its class, among the samples that the ratios are relative to."""
-        counts = self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
-        return class_shares(counts)
-
-    def _step(
-        self, sums: NDArray[np.float64], squares: NDArray[np.float64], counts: NDArray[np.int64]
-    ) -> None:
-        """Move the ratios, judged by sums of signals and their squares, and by counts of cells."""
-        rules = self.rules
-        sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
-        self.gaps = find_gaps(sums, squares, sizes, rules, self.cells.shape)
-        if self.steps is not None:
-            self.moved += self.steps.move(self.ratios, self.gaps, self.natural_shares)
-            return
-        before, step = self.ratios.copy(), rules.step_size
-        move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
-        self.moved += float(np.abs(self.ratios - before).sum() / 2)
+    def _judge(self, judged: Judged) -> None:
+        """Find the gaps, and let the ratios take the paper's step."""
+        rules, sums = self.rules, judged.sums
+        sizes = cell_sizes(judged.counts, rules.by_group, rules.count_offset)
+        self.gaps = find_gaps(sums, judged.squares, sizes, rules, self.cells.shape)
+        if self.balance is None:
+            step = rules.step_size
+            move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
 
     @property
     def limits(self) -> Limits:
@@ -302,11 +327,13 @@ class Plan:
         if self._choice == "auto" and device is not None and device != self.backend.device:
             selected = self.indices if self.is_selective else None
             self.backend = choose_backend("auto", self.cells, device)
-            self._selected = self.backend.hold(selected)
+            self._selected, self._everyone = self.backend.hold(selected), None
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         """Return signals of the right shape, or raise a clear error."""
         if signals is None:
+            if self.balance is not None:
+                return None
             if self.signal != "loss" or any(target >= 0 for target in self.comparisons.targets):
                 raise InvalidInputError(
                     "signals must be given when groups are compared by errors or by demographic parity: "
@@ -346,8 +373,8 @@ class Plan:
             "indices": as_array("indices", self.indices).copy(),
             "is_selective": self.is_selective,
             "samples": len(self.cells),
-            **({"clean_ratios": self.clean_ratios.copy()} if self.clean_ratios is not None else {}),
-        } | ({} if self.steps is None else self.steps.state_dict())
+            **({"clean_ratios": np.array(self.clean_ratios)} if self.estimates_ratios else {}),
+        } | ({} if self.balance is None else self.balance.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a plan over the same samples."""
@@ -383,8 +410,8 @@ class Plan:
         self.is_selective = bool(state["is_selective"])
         if self.estimates_ratios:
             self.clean_ratios = check_ratio_table(state["clean_ratios"], self.cells)
-        if self.steps is not None:
-            self.steps.load_state_dict(state)
+        if self.balance is not None:
+            self.balance.load_state_dict(state)
 
 
 def check_room(plan: Plan, clean_ratio: Any) -> None:

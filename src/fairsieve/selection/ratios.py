@@ -1,12 +1,11 @@
-"""The ratios λ(y, z), the gaps between groups, and the steps that follow them; and clean ratios by cell.
+"""The ratios λ(y, z): the paper's step that follows the gaps, and balance, which does not; and clean ratios by cell.
 
-The paper moves one class by one fixed step (:func:`move_ratios`). A network trains for twenty epochs, so with
-:class:`AdaptiveSteps` every class may move, by a step of its own.
+The paper moves one class by one fixed step (:func:`move_ratios`) towards the group with the higher training loss. A
+training loss cannot tell "not learned yet" from "wrong", so a network's ratios follow no gap by themselves:
+:class:`Balance` weights the groups of a class by (their share of what is kept)^α, with α falling from 1. Only gaps on
+held-out samples move α otherwise.
 
-Clean ratios by cell are given as a table, or estimated from the losses of each cell. Samples with wrong labels keep
-high losses for many epochs, since a network learns the others first. A label is doubted when the network, on the
-average of the epochs, gives it less chance than a blind guess would, one of somebody who knows the classes but not the
-sample.
+Clean ratios by cell are given as a table, or estimated from how many labels of each cell are doubted.
 """
 
 from __future__ import annotations
@@ -21,10 +20,8 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
-GROW, SHRINK = 1.2, 0.5
-LARGEST = 0.2  # of a class, in one step
 CHANCE = 2.0  # standard errors up to which a gap may be chance
-KEPT = 0.6  # of a cell's natural share, at least
+BELIEVED = 0.5  # share of a cell that is kept, below which the cell is not raised
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
 
 
@@ -145,79 +142,88 @@ def find_gaps(
     return found
 
 
-class AdaptiveSteps:
-    """Steps of the ratios that follow the gaps and their own success.
+class Balance:
+    """The power α of each class, by which its groups are weighted.
 
-    The step of a comparison grows while its gap keeps its sign, is halved when the sign changes, and is smaller
-    as its gap is smaller than the widest. A class rests while its gap is within the tolerance, or within what
-    its few samples let us know of it. Every cell keeps a good part of its natural share: beyond that, a network would
-    only learn the samples of the other by heart.
+    Without held-out samples α falls evenly from 1 at the end of the warm-up to ``least`` in the last epoch. With them
+    it moves by steps of that pace, between 1 and 0: down where the rarer group of a class does worse, up where the more
+    frequent one does, and up where the weights cost accuracy.
 
     Parameters
     ----------
-    comparisons : int
-    first : float
-        The first step of every comparison.
+    compared : boolean array of shape (classes,)
+        The classes that are balanced; the others keep α = 1.
+    least : float
     tolerance : float
-        Gaps up to this are left alone.
+        Gaps of held-out rates up to this are left alone.
+    epochs : int
+        From the end of the warm-up to the end of the training.
     """
 
-    def __init__(self, comparisons: int, first: float, tolerance: float) -> None:
-        self.tolerance = tolerance
-        self.steps = np.full(comparisons, min(first, LARGEST))
-        self.last = np.full((comparisons, 2), -1)  # the groups that rose and fell the last time
+    def __init__(self, compared: NDArray[np.bool_], least: float, tolerance: float, epochs: int) -> None:
+        self.compared, self.least, self.tolerance = compared, least, tolerance
+        self.pace = 1 / max(1, epochs)
+        self.powers = np.ones(len(compared))
+        self.is_judged = False  # by held-out samples
+        self.costs_accuracy = False
 
     def is_wide(self, gap: Gap) -> bool:
         """Return whether a gap is wider than the tolerance, and than chance."""
         return gap.size > max(self.tolerance, CHANCE * gap.error)
 
-    def amount(
-        self,
-        number: int,
-        gaps: list[Gap | None],
-        ratios: NDArray[np.float64],
-        natural: NDArray[np.float64],
-    ) -> float:
-        """Return how much of its class a comparison would move now; 0 for none. ``natural`` are the natural shares."""
-        gap = gaps[number]
-        if gap is None or not self.is_wide(gap):
-            return 0.0
-        widest = max(each.size for each in gaps if each is not None)
-        part = 1.0 if gap.size == widest else gap.size / widest
-        room = ratios[gap.label, gap.falling] - KEPT * natural[gap.label, gap.falling]
-        return float(max(0.0, min(part * self._next(number, gap), room)))
+    def fall(self, epoch: int) -> None:
+        """Take the powers of an epoch, counted from the end of the warm-up."""
+        power = 1 - (1 - self.least) * min(1.0, (epoch + 1) * self.pace)
+        self.powers[self.compared] = power
 
-    def _next(self, number: int, gap: Gap) -> float:
-        """Return a comparison's next step: larger where the last went the same way, smaller where the opposite."""
-        last = tuple(self.last[number].tolist())
-        factor = GROW if last == (gap.rising, gap.falling) else 1.0
-        factor = SHRINK if last == (gap.falling, gap.rising) else factor
-        return min(LARGEST, float(self.steps[number]) * factor)
-
-    def move(
-        self, ratios: NDArray[np.float64], gaps: list[Gap | None], natural: NDArray[np.float64]
-    ) -> float:
-        """Move the ratios of every class that can, in place; return how much moved in all."""
-        moved = 0.0
-        for number, gap in enumerate(gaps):
-            amount = self.amount(number, gaps, ratios, natural)
-            if gap is None or amount <= 0:
-                continue
-            self.steps[number] = self._next(number, gap)
-            self.last[number] = gap.rising, gap.falling
-            ratios[gap.label, gap.rising] = min(1.0, ratios[gap.label, gap.rising] + amount)
-            ratios[gap.label, gap.falling] -= amount
-            moved += amount
-        return moved
+    def follow(self, gaps: list[Gap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
+        """Move the powers by gaps of held-out rates; ``kept`` samples of each cell, classes × groups."""
+        self.is_judged, self.costs_accuracy = True, costs_accuracy
+        change = np.zeros(len(self.powers))
+        for gap in gaps:
+            if gap is not None and self.is_wide(gap):
+                helps_rarer = kept[gap.label, gap.rising] < kept[gap.label, gap.falling]
+                change[gap.label] += -1 if helps_rarer else 1
+        change = np.ones(len(self.powers)) if costs_accuracy else np.sign(change)
+        self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the next steps depend on."""
-        return {"steps": self.steps.copy(), "last": self.last.copy()}
+        """Return what the next ratios depend on."""
+        return {"powers": self.powers.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state."""
-        self.steps = as_array("steps", state["steps"]).astype(np.float64)
-        self.last = as_array("last", state["last"]).astype(np.int64).reshape(-1, 2)
+        self.powers = as_array("powers", state["powers"]).astype(np.float64).reshape(-1)
+
+
+def balanced_ratios(
+    kept: NDArray[np.int64], counts: NDArray[np.int64], powers: NDArray[np.float64], has_ungrouped: bool
+) -> NDArray[np.float64]:
+    """Return ratios that weight the groups of a class by (their share of what is kept)^power.
+
+    A cell of which less than half is kept is not raised: what is left may be wrong, too. Samples without a group keep
+    their share.
+
+    >>> counts = np.array([[100, 900]])
+    >>> balanced_ratios(counts, counts, np.array([0.5]), has_ungrouped=False).tolist()
+    [[0.25, 0.75]]
+    >>> balanced_ratios(np.array([[40, 900]]), counts, np.array([0.0]), has_ungrouped=False).round(2).tolist()
+    [[0.04, 0.96]]
+    """
+    ratios = class_shares(kept)
+    shares = ratios[:, :-1] if has_ungrouped else ratios
+    held = kept[:, : shares.shape[1]]
+    weights = np.where(held > 0, np.maximum(shares, 1e-12) ** powers[:, None], 0.0)
+    doubtful = held < BELIEVED * counts[:, : shares.shape[1]]
+    free, fixed = shares.sum(axis=1, keepdims=True), np.zeros(shares.shape, bool)
+    for _ in range(shares.shape[1] + 1):  # what a doubtful cell does not take may raise another one
+        others = np.where(fixed, 0.0, weights)
+        room = others.sum(axis=1, keepdims=True)
+        left = free - np.where(fixed, shares, 0.0).sum(axis=1, keepdims=True)
+        wanted = np.where(fixed | (room == 0), shares, others / np.where(room == 0, 1.0, room) * left)
+        fixed |= doubtful & (wanted > shares)
+    shares[:] = wanted  # writes into the ratios
+    return ratios
 
 
 def rounded(value: float) -> float:
@@ -277,19 +283,6 @@ def cell_caps(ratios: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray
     """
     caps = np.floor(ratios * counts + 1e-9).astype(np.int64)
     return np.asarray(np.minimum(np.maximum(caps, 1), counts).reshape(-1))
-
-
-def guess_losses(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the loss of a blind guess for each cell of a table of counts, flat.
-
-    The guess gives each class the same chance, or the share of the class where that is less: else a rare class
-    would be doubted as a whole, as long as the network predicts the common ones alone.
-
-    >>> guess_losses(np.array([[90], [10]])).round(2).tolist()
-    [0.69, 2.3]
-    """
-    shares = np.maximum(counts.sum(axis=1), 1) / max(1, counts.sum())
-    return np.repeat(-np.log(np.minimum(shares, 1 / len(counts))), counts.shape[1])
 
 
 def estimate_ratios(below: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,0 +1,133 @@
+"""Which labels a network doubts, freed of what the group gives away.
+
+A network that has seen few samples of a class in a group answers with the group's usual class. Whoever takes that for
+doubt drops the rare cells. So the share of each class in the sample's group is taken out of the outputs first: the
+logits less its logarithm. What is left is compared with what is *typical* for the cell, the mean over its samples. A
+label is doubted where
+
+1. the network believes it less than a third as much as is typical for this label in this group, and
+2. it believes another label at least as much as is typical for that one in this group,
+
+both averaged over the epochs. "Less than a blind guess" would be easier to say, but means, of two classes, "drop every
+error".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fairsieve.sampling.losses import is_single
+from fairsieve.selection.epoch import Plan
+
+LITTLE = 3.0  # times less than typical
+FEW = 10.0  # samples by which a cell's mean is drawn to that of its class, and shares to those of all
+CHUNK = 2**18  # outputs looked at together, so that little is held besides the answer
+LEAST = 1e-30  # of a belief, so that its logarithm is finite
+
+
+class Doubt:
+    """How much each label is doubted, for the cells of a plan; above 0 where it is.
+
+    A sample has two numbers, averaged over epochs by the sampler: its *belief*, the freed probability of its label, and
+    its *rival*, the largest freed probability of another label as a multiple of what was typical for that before.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        counts = plan.cell_counts.astype(np.float64)
+        of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
+        self.shares = (counts + FEW * of_class) / (counts.sum(axis=0) + FEW)  # of each class in each group
+        self.typical = np.ones_like(counts)  # beliefs, classes × groups
+
+    @property
+    def knows_typical(self) -> bool:
+        """Whether beliefs have been seen."""
+        return bool((self.typical < 1).any())
+
+    def rows(self, outputs: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
+        """Return beliefs and rivals, (2, samples), from logits."""
+        parts = [
+            self._some_rows(outputs[first : first + CHUNK], codes)
+            for first, codes in self._parts(outputs, where)
+        ]
+        return torch.cat(parts, dim=1) if parts else outputs.new_zeros((2, 0))
+
+    def _parts(self, values: torch.Tensor, where: Any) -> list[tuple[int, torch.Tensor]]:
+        """Return where parts of some samples begin, and the codes of their cells."""
+        codes = self.plan.cells.codes_on(values.device)[where].long()
+        return [(first, codes[first : first + CHUNK]) for first in range(0, len(codes), CHUNK)]
+
+    def _some_rows(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        groups = self.shares.shape[1]
+        label, group = torch.div(codes, groups, rounding_mode="floor")[:, None], codes % groups
+        if is_single(outputs):
+            outputs = torch.stack([torch.zeros_like(outputs.reshape(-1)), outputs.reshape(-1)], dim=1)
+        freed = (outputs - self._by_group(np.log(self.shares), group, outputs)).softmax(dim=1)
+        others = (freed / self._by_group(self.typical, group, outputs)).scatter(1, label, -1.0)
+        rival = others.amax(dim=1).clamp_min(0.0)
+        return torch.stack(
+            [freed.gather(1, label)[:, 0], torch.where(freed[:, 0].isnan(), freed[:, 0], rival)]
+        )
+
+    @staticmethod
+    def _by_group(table: NDArray[np.float64], group: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """Return the column of a table, classes × groups, of each sample's group."""
+        return torch.from_numpy(table.T.copy()).to(like).index_select(0, group)
+
+    def rows_of_losses(self, losses: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
+        """Return beliefs and rivals from losses: exp(−loss) is the label's probability, and one other has the rest."""
+        codes = self.plan.cells.codes_on(losses.device)[where].long()
+        share = torch.from_numpy(self.shares.reshape(-1)).to(losses).index_select(0, codes)
+        chance = (-losses.detach()).exp().clamp(max=1.0)
+        yes, no = chance * (1 - share), (1 - chance) * share
+        belief = yes / (yes + no)
+        table = np.repeat(self.typical[None], len(self.typical), axis=0)  # of the others, for each class
+        table[np.arange(len(table)), np.arange(len(table))] = np.inf
+        easiest = torch.from_numpy(table.min(axis=1).reshape(-1)).to(losses).index_select(0, codes)
+        return torch.stack([belief, (1 - belief) / easiest])
+
+    def learn_typical(self, beliefs: Any) -> None:
+        """Find what is typical, from the beliefs of all samples."""
+        counts = self.plan.cell_counts
+        means = self.plan.cell_means(beliefs)
+        of_class = (means * counts).sum(axis=1, keepdims=True) / np.maximum(
+            counts.sum(axis=1, keepdims=True), 1
+        )
+        self.typical = np.maximum((means * counts + FEW * of_class) / (counts + FEW), LEAST)
+
+    def scores(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the doubt of all samples, from averaged beliefs and rivals."""
+        codes = self.plan.cells.codes_on(rows.device).int()
+        little = torch.from_numpy(np.log(self.typical.reshape(-1) / LITTLE)).to(rows).index_select(0, codes)
+        belief, rival = rows.clamp_min(LEAST).log()
+        return torch.minimum(little - belief, rival)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what later doubts depend on."""
+        return {"typical": self.typical.copy()}
+
+    def load_state_dict(self, state: Any) -> None:
+        """Continue from a state."""
+        self.typical = np.asarray(state["typical"], np.float64).reshape(self.typical.shape).copy()
+
+
+def costs_accuracy(
+    outputs: torch.Tensor, labels: torch.Tensor, weights: NDArray[np.float64], groups: torch.Tensor
+) -> bool:
+    """Return whether held-out samples are predicted worse than by natural weights, beyond a standard error.
+
+    ``weights`` say how much more often than naturally each class and group is trained on. A network that was trained so
+    gives logits that are higher by their logarithm; without it, they are what natural weights would have given.
+    """
+    if is_single(outputs):
+        outputs = torch.stack([torch.zeros_like(outputs.reshape(-1)), outputs.reshape(-1)], dim=1)
+    shift = torch.from_numpy(np.log(np.maximum(weights, LEAST)).T.copy()).to(outputs).index_select(0, groups)
+    right, natural = (each.argmax(dim=1) == labels for each in (outputs, outputs - shift))
+    change = right.double() - natural.double()
+    error = float(change.std()) / math.sqrt(len(change)) if len(change) > 1 else 0.0
+    return float(change.mean()) < -error
