@@ -40,7 +40,12 @@ class Classifier(LightningModule):
 
 
 def train(
-    *, epochs: int = 40, devices: int = 1, callbacks: Sequence[Callback] = (), **options: Any
+    *,
+    epochs: int = 40,
+    stop: int | None = None,
+    devices: int = 1,
+    callbacks: Sequence[Callback] = (),
+    **options: Any,
 ) -> tuple[dict[str, float], FairRobustCallback, Trainer]:
     """Train; what the model comes to on the test data."""
     parts = synthetic_splits(seed=0)
@@ -50,9 +55,9 @@ def train(
     model = Classifier(x.shape[1])
     loader = DataLoader(TensorDataset(x, y), batch_size=100 // devices, shuffle=True)
     path = options.pop("resume", None)
-    sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, warmup_epochs=5)
+    sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, epochs=epochs, warmup_epochs=5)
     options |= {"accelerator": "cpu", "devices": devices, "strategy": "auto" if devices == 1 else "ddp"}
-    trainer = Trainer(max_epochs=epochs, callbacks=[sieve, *callbacks], **options)
+    trainer = Trainer(max_epochs=epochs if stop is None else stop, callbacks=[sieve, *callbacks], **options)
     trainer.fit(model, loader, ckpt_path=path)
     with torch.no_grad():
         guessed = model(torch.from_numpy(parts.test.features).to(model.dtype)).argmax(1).numpy()

@@ -30,7 +30,7 @@ def test_trains_and_resumes_identically(tmp_path):
     assert 0 < len(sampler.indices) <= 1800
     assert sieve.sieve.is_observed
     assert whole["accuracy"] > 0.6
-    _, _, half = train(epochs=6, **options)
+    _, _, half = train(epochs=8, stop=6, **options)
     half.save_checkpoint(tmp_path / "half.ckpt")
     again, resumed, trainer = train(epochs=8, resume=tmp_path / "half.ckpt", **options)
     assert trainer.global_step == 8 * 20
@@ -60,7 +60,7 @@ def test_workers_read_on_in_their_own_epoch_only(tmp_path, monkeypatch):
     assert trainer.global_step == 4 * 20
     monkeypatch.setattr(lightning_trainer, "DataLoader", partial(DataLoader, num_workers=1))
     assert train(**options)[0] == whole
-    train(**options | {"epochs": 2})[2].save_checkpoint(tmp_path / "half.ckpt")
+    train(**options, stop=2)[2].save_checkpoint(tmp_path / "half.ckpt")
     assert train(resume=tmp_path / "half.ckpt", **options)[0] == whole
 
 

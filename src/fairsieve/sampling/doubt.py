@@ -6,7 +6,7 @@ logits less its logarithm. What is left is compared with what is *typical* for t
 label is doubted where
 
 1. the network believes it less than a third as much as is typical for this label in this group, and
-2. it believes another label at least as much as is typical for that one in this group,
+2. it believes another label about as much (nine tenths at least) as is typical for that one in this group,
 
 both averaged over the epochs. "Less than a blind guess" would be easier to say, but means, of two classes, "drop every
 error".
@@ -25,6 +25,7 @@ from fairsieve.sampling.losses import is_single
 from fairsieve.selection.epoch import Plan
 
 LITTLE = 3.0  # times less than typical
+ABOUT = 0.9  # of what is typical: beliefs that are all near 1 differ by their last digits
 FEW = 10.0  # samples by which a cell's mean is drawn to that of its class, and shares to those of all
 CHUNK = 2**18  # outputs looked at together, so that little is held besides the answer
 LEAST = 1e-30  # of a belief, so that its logarithm is finite
@@ -70,9 +71,7 @@ class Doubt:
         freed = (outputs - self._by_group(np.log(self.shares), group, outputs)).softmax(dim=1)
         others = (freed / self._by_group(self.typical, group, outputs)).scatter(1, label, -1.0)
         rival = others.amax(dim=1).clamp_min(0.0)
-        return torch.stack(
-            [freed.gather(1, label)[:, 0], torch.where(freed[:, 0].isnan(), freed[:, 0], rival)]
-        )
+        return torch.stack([freed.gather(1, label)[:, 0], rival])
 
     @staticmethod
     def _by_group(table: NDArray[np.float64], group: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -105,7 +104,7 @@ class Doubt:
         codes = self.plan.cells.codes_on(rows.device).int()
         little = torch.from_numpy(np.log(self.typical.reshape(-1) / LITTLE)).to(rows).index_select(0, codes)
         belief, rival = rows.clamp_min(LEAST).log()
-        return torch.minimum(little - belief, rival)
+        return torch.minimum(little - belief, rival - math.log(ABOUT))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what later doubts depend on."""

@@ -277,7 +277,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             )
         judged = None if validation is None else self._agree(lambda: self._judge(validation, loss))
         if outputs is not None:
-            measured = self._agree(lambda: self._measured(outputs, loss))
+            measured = self._measured(outputs, loss)
         elif not self.plan.in_warmup:
             measured = self._agree(self.running.known)
             if self.doubt is not None:
@@ -307,13 +307,20 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
         """Return doubts averaged over epochs, or losses and signals, from outputs for all samples."""
-        outputs = self._checked(outputs, len(self.plan.cells))
+        everyone, count = slice(None), len(self.plan.cells)
         if self.doubt is None:
-            return self._compute(outputs, self._targets(slice(None), outputs.device), loss)
-        rows = self._rows(self.doubt, outputs, slice(None), loss)
-        if not self.doubt.knows_typical:  # the first rivals are relative to the first beliefs
-            self.doubt.learn_typical(rows[0])
-            rows = self._rows(self.doubt, outputs, slice(None), loss)
+
+            def losses_and_signals() -> tuple[Any, Any]:
+                logits = self._checked(outputs, count)
+                return self._compute(logits, self._targets(everyone, logits.device), loss)
+
+            measured: tuple[Any, Any] = self._agree(losses_and_signals)
+            return measured
+        doubt = self.doubt
+        rows = self._agree(lambda: self._rows(doubt, self._checked(outputs, count), everyone, loss))
+        if not doubt.knows_typical:  # the first rivals are relative to the first beliefs
+            doubt.learn_typical(rows[0])
+            rows = self._rows(doubt, self._checked(outputs, count), everyone, loss)
         if self._averages is not None:
             rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
         scores = self._scores(rows)

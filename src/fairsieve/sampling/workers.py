@@ -23,7 +23,14 @@ from fairsieve.validation import check_at_least, check_positive
 
 Result = TypeVar("Result")
 
-LOST = ("gloo", "Connection closed by peer", "Connection reset", "Timed out waiting", "NCCL")  # in messages
+LOST = (
+    "gloo",
+    "Connection closed by peer",
+    "Connection reset",
+    "Timed out waiting",
+    "timeout caused",
+    "NCCL",
+)  # in messages
 
 
 class Workers:
