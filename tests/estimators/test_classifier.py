@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -310,6 +312,19 @@ def test_clone_pickle_and_scikit_learns_own_model(data, fitted):
     assert plain.predict_proba(data.features) == pytest.approx(fitted.predict_proba(data.features), abs=1e-12)
     with pytest.raises(NotFittedError):
         FairRobustClassifier().predict(data.features)
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["no", "yes"]])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_skops_stores_a_fitted_model_whole(data, names, noise):
+    labels = np.array(names)[flip_uniform(data, noise, seed=0).labels]
+    model = fit(data, labels=labels)
+    stored = skops.io.dumps(model)
+    again = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+    for other in (again, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert (other.predict(data.features) == model.predict(data.features)).all()
+        pd.testing.assert_frame_equal(other.path_, model.path_)
+        pd.testing.assert_frame_equal(other.suspects(), model.suspects())
 
 
 def test_in_pipelines_and_searches(data):

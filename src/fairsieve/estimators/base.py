@@ -191,9 +191,24 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._suspects.copy()
 
     def __getstate__(self) -> Any:
-        """Return what is stored or copied: not what lies on a dask cluster, which another process does not reach."""
+        """Return what is stored or copied: not what lies on a dask cluster, which another process does not reach.
+
+        Data frames are stored as their columns, which skops takes too.
+        """
         state = super().__getstate__()
-        return {name: None if is_dask(value) else value for name, value in state.items()}
+        kept = {name: None if is_dask(value) else value for name, value in state.items()}
+        frames = {name: value for name, value in kept.items() if isinstance(value, pd.DataFrame)}
+        columns = {name: {key: _as_stored(frame[key]) for key in frame} for name, frame in frames.items()}
+        return {name: value for name, value in kept.items() if name not in frames} | {"_frames": columns}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        frames = {
+            name: pd.DataFrame(
+                {key: pd.Series(values, dtype=kind) for key, (values, kind) in columns.items()}
+            )
+            for name, columns in state.get("_frames", {}).items()
+        }
+        super().__setstate__({name: value for name, value in state.items() if name != "_frames"} | frames)
 
     def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], Floats]:
         """Choose rows of the training data to check next, with weights for ``verified_weight``."""
@@ -262,3 +277,8 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"the fair model {finding}: {self.comparison_}. The {kept}", FairnessWarning, stacklevel=3
             )
+
+
+def _as_stored(column: pd.Series) -> tuple[NDArray[Any], str | None]:
+    """Return a column as an array, and its type where that is pandas' own one of texts."""
+    return column.to_numpy(), "str" if isinstance(column.dtype, pd.StringDtype) else None
