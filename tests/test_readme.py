@@ -49,6 +49,7 @@ def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
         "rows.csv",
         "suspects.csv",
         "card.md",
+        "settings.toml",
         "metrics.json",
         "model.skops",
     }

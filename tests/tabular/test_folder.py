@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.report.files import new_folder
 
-FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md"}
+FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md", "settings.toml"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 

@@ -38,6 +38,49 @@ def _option(name: str) -> Any:
     return Annotated[value | None, info]
 
 
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take from a TOML file what the command line does not say."""
+    if path is not None:
+        from fairsieve.tabular.settings import read_config
+
+        known = [str(param.name) for param in context.command.params if param.name not in ("config", "help")]
+        context.default_map = read_config(path, known)
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A TOML file with options, such as the settings.toml of a run; what is given here goes first.",
+        callback=_read_config,
+        is_eager=True,
+        rich_help_panel="Output",
+    ),
+]
+
+
+def _log(wanted: bool) -> bool:
+    """Log to standard error what begins, with the time."""
+    if wanted:
+        import logging
+
+        logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+        logging.getLogger("fairsieve").setLevel(logging.INFO)
+    return wanted
+
+
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Log what begins, in place of a progress bar.",
+        callback=_log,
+        rich_help_panel="Output",
+    ),
+]
+
+
 def table_settings(command: str, *, optional: bool = False) -> Callable[[Command], Command]:
     """Give a command with ``**settings`` the options of a table; ``settings`` holds those that were given.
 
@@ -54,11 +97,15 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
             default = inspect.Parameter.empty if needed else None
             made.append(inspect.Parameter(name, keyword, default=default, annotation=_option(name)))
 
-        def call(**given: Any) -> None:
+        def call(*, config: Path | None, verbose: bool, **given: Any) -> None:
             unset = [name for name in names if given[name] in (None, [])]
             function(**{name: value for name, value in given.items() if name not in unset})
 
         # To compare is not only about tables: its own options come first.
+        own += [
+            inspect.Parameter("config", keyword, default=None, annotation=Config),
+            inspect.Parameter("verbose", keyword, default=False, annotation=Verbose),
+        ]
         signature = inspect.Signature([*own, *made] if command == "compare" else [*made, *own])
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}

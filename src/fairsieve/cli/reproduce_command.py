@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from fairsieve.cli.compare_command import Backend, Jobs
+from fairsieve.cli.options import Verbose
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -34,6 +35,7 @@ def reproduce_command(
             show_default=False,
         ),
     ] = None,
+    verbose: Verbose = False,
     jobs: Jobs = None,
     backend: Backend = None,
     out: Annotated[

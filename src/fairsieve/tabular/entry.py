@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, keep_inputs, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
+from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
 from fairsieve.tabular import label_review, table_run
 from fairsieve.tabular.decision import Decision, say
@@ -230,9 +231,9 @@ def predict(
 
 
 def _reporter(report: Any) -> Callable[[str], None]:
-    """Return what reports what begins; None says nothing."""
+    """Return what reports what begins; None logs it, which is silent unless somebody asks for it."""
     check_kind("report", report, (Callable, type(None)), "a function that takes a sentence")
-    return report or (lambda stage: None)
+    return report or log_stage
 
 
 Result = TypeVar("Result", "TrainResult", "AuditResult")

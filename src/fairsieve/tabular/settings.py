@@ -314,6 +314,52 @@ def _refuse_name(name: str, known: Sequence[str]) -> None:
     )
 
 
+def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Read options of a command from a TOML file; dashes and underscores are alike."""
+    import tomllib
+
+    from fairsieve.validation import closest_hint
+
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"--config must be a TOML file that can be read; {path}: {error}: name another"
+        ) from None
+    options = {name.replace("-", "_"): value for name, value in given.items()}
+    for name in options:
+        if name not in known:
+            raise InvalidInputError(
+                f"--config must name options of this command; {name!r} of {path} is none{closest_hint(name, known)}: "
+                "leave it out, or correct it"
+            )
+    return options
+
+
+def write_config(asked: TableSettings) -> str:
+    """Write what was asked as TOML, as far as it is not the default; ``--config`` reads it.
+
+    Examples
+    --------
+    >>> write_config(TableSettings("people.csv", label="income", sensitive="sex")).splitlines()[1:4]
+    ['data = "people.csv"', 'label = "income"', 'sensitive = ["sex"]']
+    """
+    record, lines = asked.record(), []
+    for one in fields(TableSettings):
+        own, value = getattr(asked, one.name), record[one.name]
+        if isinstance(own, Path):
+            value = str(own)
+        elif one.name == "data":
+            continue  # a data frame
+        elif isinstance(own, tuple):
+            value = [str(each) if isinstance(each, Path) else each for each in own]
+        if value not in (None, [], one.default):
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            lines.append(f"{one.name} = {text}")
+    head = "# Made by fairsieve; fairsieve train --config settings.toml --out AGAIN makes this run again."
+    return "\n".join([head, *lines, ""])
+
+
 def read_settings(run: Path) -> dict[str, Any]:
     """Return the settings in a run's ``metrics.json``, by which another command reads the same table alike.
 

@@ -41,12 +41,13 @@ from fairsieve.tabular.reading.read import (
 from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.report.front_matter import write_front_matter
+from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
 IMPACT = "ll144.csv"
-FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "report.html", RECORD)
+FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "settings.toml", "report.html", RECORD)
 FORMAT, AUDIT_FORMAT = "fairsieve-run-1", "fairsieve-audit-1"
 
 
@@ -120,6 +121,7 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     record = record_json(run_record(run, decision))
     card = write_front_matter(json.loads(record)) + model_card(run, decision)
     write_output(folder / "card.md", card.encode())
+    write_output(folder / "settings.toml", write_config(run.asked).encode())
     write_page(pages.run_document(run, decision), folder / "report.html")
     write_output(folder / RECORD, record.encode())
 
