@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
+from fairsieve.cli.data_command import DATASET_NAMES, FETCHED
+from fairsieve.data.catalogue import DATASETS
 from fairsieve.errors import FairsieveError
 
 runner = CliRunner()
@@ -94,3 +96,8 @@ def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path
     assert all(one[:-1] == other[:-1] for one, other in differing)
     assert {row[-1] for row in changed[1:]} == {"<=50K", ">50K"}
     assert export(tmp_path / "again.csv", "--wrong", "0.2", "--seed", "3") == changed
+
+
+def test_the_names_that_are_offered_are_those_of_the_catalogue():
+    assert set(DATASET_NAMES) == set(DATASETS)
+    assert set(FETCHED) == {name for name, entry in DATASETS.items() if entry.files}

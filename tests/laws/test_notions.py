@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import fairlearn.metrics as fl
 import numpy as np
 import pytest
@@ -15,12 +17,14 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import disparity, disparity_from_table, gaps_from_table, has_enough
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate, find_notion
 from fairsieve.rates import Rates, compared_rates
+from fairsieve.report.text import load_sentences
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
 from fairsieve.training.ratio_search import find_gaps
 
+DOCS, SOURCES = Path(__file__).parents[2] / "docs", Path(fairsieve.__file__).parent
 NAMES = st.sampled_from(sorted(NOTIONS))
 METHODS = st.sampled_from(["to_overall", "between_groups"])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -192,6 +196,35 @@ def test_entries_are_whole():
         assert callable(getattr(fairsieve, f"{name}_disparity"))
     for part in ("name", "short", "meaning"):
         assert len({getattr(one, part) for one in NOTIONS.values()}) == len(NOTIONS)
+
+
+@pytest.mark.parametrize("name", NOTIONS)
+def test_what_is_said_of_a_notion_is_what_its_entry_says(name):
+    """On pages of runs and audits, and in the glossary; no template and no module of tables says a word of its own."""
+    notion = NOTIONS[name]
+    said = " ".join(str(load_sentences("fairsieve.tabular", "templates/page.j2").notion(name)).split())
+    assert said.startswith(
+        f"Fairness here is {notion.title} ({notion.short}): {notion.meaning}. The {notion.short} "
+    )
+    rest = said.replace(notion.meaning, "").replace(notion.title, "").replace(notion.short, "")
+    other = next(one for one in NOTIONS.values() if one is not notion)
+    told = " ".join(str(load_sentences("fairsieve.tabular", "templates/page.j2").notion(other.name)).split())
+    assert rest == told.replace(other.meaning, "").replace(other.title, "").replace(other.short, "")
+    assert f"| A notion of fairness ({notion.short}): {notion.meaning}. |" in (
+        DOCS / "glossary.md"
+    ).read_text("utf-8")
+    for path in SOURCES.joinpath("tabular", "templates").iterdir():
+        if path.is_file():
+            text = path.read_text("utf-8").lower().replace("_", " ").replace("-", " ")
+            assert notion.title not in text
+
+
+def test_names_of_notions_stand_in_few_files():
+    """Elsewhere they come from the registry."""
+    texts = [
+        path.read_text("utf-8") for path in SOURCES.rglob("*.*") if path.suffix in (".py", ".j2", ".toml")
+    ]
+    assert sum("demographic_parity" in text or "equalized_odds" in text for text in texts) <= 8
 
 
 @pytest.mark.parametrize("name", [name for name, one in NOTIONS.items() if one.list_comparisons is None])
