@@ -20,7 +20,24 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
+MISSING = (
+    "",
+    "?",
+    "NA",
+    "N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "#N/A",
+    "<NA>",
+    "k.A.",
+    "k. A.",
+    "k.\u00a0A.",
+    "–",
+    "—",
+)
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +214,11 @@ def test_any_text_comes_back(read, rows, separator):
         for place, name in enumerate("ab"):
             expected = [rows[row][place].strip() for row in there]
             assert table.cells(name) == [None if value in MISSING else value for value in expected]
+
+
+def test_the_usual_gaps_are_gaps(read):
+    assert read("a,b\n" + "".join(f'"{gap}",1\n' for gap in MISSING)).cells("a") == [None] * len(MISSING)
+    assert read("a,b\n-,1\nnone,1\n").cells("a") == ["-", "none"]  # which may mean something
 
 
 def test_frames_of_lists_dicts_and_arrow_are_read(read):

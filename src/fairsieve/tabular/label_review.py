@@ -56,9 +56,11 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
     report(REVIEW_STAGES[0])
     problem = read_whole(asked)
-    part = problem.train
+    part = problem.without_leaks
     report(REVIEW_STAGES[1])
-    numbers = Preparation().fit(part.values).transform(part.values)
+    numbers = Preparation().fit(part.values).encode(part.values)
+    if not numbers.shape[1]:  # nothing but leaks: then nothing tells of the labels
+        numbers = np.zeros((len(part), 1), np.float32)
     with record_warnings(part) as warned:
         estimate = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
     estimate = named_estimate(estimate, part)
@@ -67,6 +69,12 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     chances = estimate.true_class[rows]
     found = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
     suspects = part.named_suspects(pd.DataFrame(found | {"probability": chances.max(axis=1)}))
+    leaks = [repr(name) for name in problem.train.values if name not in part.values]
+    if leaks:
+        warned = [
+            f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer.",
+            *warned,
+        ]
     problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
     return Audit(**vars(problem), estimate=estimate, suspects=suspects)
 
@@ -136,8 +144,9 @@ def review_labels(
     order = np.random.default_rng(asked.seed).permutation(len(places))
     places, weights = places[order], weights[order]
     true_class = estimate.true_class[places] if estimate.credible else None
+    part = part if audit.without_leaks.values.empty else audit.without_leaks
     prepared = Preparation().fit(part.values)
-    numbers = prepared.transform(part.values)
+    numbers = prepared.encode(part.values)
     explained = explain_labels(part, numbers, prepared.sources, places, true_class, asked.seed)
     suggested, matters, reasons = map(list, zip(*explained, strict=True))
     if run is not None:

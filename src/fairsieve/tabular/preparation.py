@@ -19,6 +19,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
+from fairsieve.tabular.copies import copy_notes
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
@@ -186,6 +187,13 @@ class TableProblem:
         return None if self.labels.positive is None else self.labels.positive_code
 
     @property
+    def without_leaks(self) -> TablePart:
+        """The rows to learn from, without columns that may say the label in other words: they would confirm any."""
+        leaks = {getattr(note, "column", "") for note in self.notes}
+        values = self.train.values
+        return replace(self.train, values=values[[name for name in values if name not in leaks]])
+
+    @property
     def read(self) -> dict[str, Any]:
         """How the columns that are learnt from were read, as plain values, for a model to keep."""
         texts = (
@@ -225,6 +233,9 @@ def read_whole(asked: TableSettings) -> TableProblem:
         part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
     alike = [*alike_notes(labels.column, part.labels), *alike_notes(groups.title, part.groups)]
+    codes = np.full(len(table), -1)
+    codes[np.searchsorted(table.rows, part.rows)] = part.label_codes
+    copies = copy_notes(table, labels.column, codes)
     hints = [feature.hint for feature in features if feature.hint]
     return TableProblem(
         asked=asked,
@@ -235,7 +246,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         whole=part,
         train=part,
         test=part.take(np.zeros(0, np.int64)),
-        notes=[*leaks, *alike, *table.notes, *notes, *hints, *more],
+        notes=[*copies, *alike, *leaks, *table.notes, *notes, *hints, *more],
         table=table,
         answers=answers,
     )
@@ -367,7 +378,7 @@ def leak_notes(
                 f"Column {column!r} duplicates the label {label!r} (a leak), so the models read the answer instead "
                 f"of learning it. Unless it is known where you predict, add --drop {column!r}."
             )
-            notes.append(Note(text, "leak"))
+            notes.append(Note(text, "leak", str(column)))
         elif _copies(codes, groups.codes):
             copies.add(column)
             notes.append(
@@ -382,7 +393,7 @@ def leak_notes(
                 f"rows held out). It may be known only once the label is, which would be a leak: if so, add --drop "
                 f"{column!r}."
             )
-            notes.append(Note(text, "warning"))
+            notes.append(Note(text, "warning", str(column)))
     areas = {} if set(sensitive) & set(values) else rank_columns(rest, groups.codes)
     found = sorted((column for column in areas if areas[column] >= STANDS_IN), key=lambda name: -areas[name])
     if found:  # those that tell most first

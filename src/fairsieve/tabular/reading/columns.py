@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.validation import as_text, as_texts, closest_hint
 
-NoteKind = Literal["leak", "few", "warning", "remark"]
+NoteKind = Literal["leak", "contradiction", "few", "warning", "remark"]
 
 
 class Note(str):
@@ -28,9 +28,11 @@ class Note(str):
 
     Attributes
     ----------
-    kind : {"leak", "few", "warning", "remark"}
-        A column that duplicates the label; groups with too few people to measure; what a reader must not miss;
-        anything else.
+    kind : {"leak", "contradiction", "few", "warning", "remark"}
+        A column that duplicates the label; equal rows of different labels; groups with too few people to measure; what
+        a reader must not miss; anything else.
+    column : str
+        The column that may say the label in other words; mostly empty.
 
     Examples
     --------
@@ -40,11 +42,12 @@ class Note(str):
     """
 
     kind: NoteKind = "remark"
+    column: str = ""
 
-    def __new__(cls, text: str, kind: NoteKind = "remark") -> Note:
+    def __new__(cls, text: str, kind: NoteKind = "remark", column: str = "") -> Note:
         """Make a note of a text."""
         note = super().__new__(cls, text)
-        note.kind = kind
+        note.kind, note.column = kind, column
         return note
 
 
@@ -53,7 +56,8 @@ def note_kind(text: str) -> NoteKind:
     return getattr(text, "kind", "remark")
 
 
-MISSING = frozenset(("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>"))
+USUAL = "? NA N/A n/a NaN nan NULL null #N/A <NA> k.A. k.\N{NO-BREAK SPACE}A. \N{EN DASH} \N{EM DASH}"
+MISSING = frozenset(("", "k. A.", *USUAL.split(" ")))
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 
 
