@@ -80,7 +80,7 @@ def test_an_audit_of_wrong_and_of_right_labels(noisy):
     audit = tabular.audit(noisy, label="label", sensitive="sex")
     assert audit.decision.outcome == "do-not-use"
     assert kinds(audit.decision)["wrong_labels"] == "do-not-use"
-    frame = table(lambda features, _: features[:, 0] > 0, 3000)
+    frame = table(lambda features, _: features @ [4, 3, 2] > 0, 3000)
     found = tabular.audit(frame, label="label", sensitive="sex")
     assert found.decision.outcome == "use"
     # Never said to a fraction of a percent.
