@@ -90,7 +90,7 @@ def run(table: str, kind: str, seed: int) -> dict[str, object]:
     else:
         data, others = draw_people(shape, ROWS, seed), draw_people(shape, OTHERS, seed + 10_000)
     rates = rates_of(kind, data.cells.shape[1])
-    labels = flip_uniform(data, rates, seed=seed).labels if rates.any() else data.labels
+    labels = flip_uniform(data, rates, seed=seed + 20_000).labels if rates.any() else data.labels
     folds = np.random.default_rng(seed).permutation(len(data)) % FOLDS
     codes, true = np.zeros((2, len(data)), np.int64), []
     for fold in range(FOLDS):

@@ -41,6 +41,7 @@ SUREST_PARTS = (0.1, 0.2, 0.4)
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 WIDENED = 2.0  # the variance of the rates, since the model of the truth is only nearly right
+MISFIT = 0.1  # error of a rate's logit, for the same reason: rates came out up to a tenth too low
 LEAST_LEVEL = -8.0  # of the logit of a rate
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
@@ -241,7 +242,7 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
             for each in (fitted, model)
         )
         covariance = WIDENED * fitted.covariance(observed) + np.diag((levels - others) ** 2)
-        found.append(FlipRates(levels, covariance + 1e-9 * np.eye(count), ties.T.copy(), highest))
+        found.append(FlipRates(levels, covariance + MISFIT**2 * np.eye(count), ties.T.copy(), highest))
     return tuple(found)
 
 

@@ -3,13 +3,16 @@
 The chance of a true class c, given the plain model's out-of-fold logits s, the given label y, the group z and the
 features x, is a logistic regression over the classes:
 
-    u_c = β·log p_c(s) + [y = c]·(κ(z) + ρ·log p_c(s) + x·δ_c) + α_c(z) + x·γ_c
+    u_c = θ·log q_c + β·log p_c(s) + [y = c]·(κ(z) + ρ·log p_c(s) + x·δ_c) + α_c(z) + x·γ_c
 
 so that trust in a label depends on the group, on how likely the plain model finds it, and on the features. It starts
-from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far as the
-checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few checked rows
-borrows from the others. How firmly the features are held at 0 is what makes the checked labels likeliest. Columns of
-two values count as 0 and 1 there, the others are standardised: a rare value must not weigh more for being rare.
+from chances q that were thought of before anybody checked (θ = 1, the others 0), and moves away from them as far as
+the checked rows say. There are several such starts: what holds for labels wrong at random at a rate of .1; labels that
+are right nineteen times in twenty, whatever the model thinks; and what the labels alone tell, where they do. The one
+under which the checked labels are likeliest is taken. The coefficients of each group are pulled towards those of all,
+so that a group with few checked rows borrows from the others. How firmly, and how firmly the features are held at 0, is
+again what makes the checked labels likeliest. Columns of two values count as 0 and 1 there, the others are
+standardised: a rare value must not weigh more for being rare.
 
 The counts do not depend on that model being right: on the checked rows it is seen how far the chances are off, for
 rows that they were not learnt from, and that difference is added, group by group (a difference estimator).
@@ -34,9 +37,15 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 Checks = tuple[Floats, Floats]  # weights of the checked rows, and of imagined checks (groups, classes)
 
-PRIOR_ODDS = np.log(9.0)  # of a label to be right
-HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 1.0, 2.0, 0.3, 0.5  # ridges of β, ρ, κ and α
-HOLD_GROUP = 2.0  # of what a group differs by
+ODDS_AT_RANDOM, ODDS_BELIEVED = np.log(9.0), np.log(19.0)  # of a label to be right
+HOLD_START, HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = (
+    4.0,
+    1.0,
+    2.0,
+    0.3,
+    0.5,
+)  # ridges of θ, β, ρ, κ and α
+HOLD_GROUP = (2.0, 20.0)  # of what a group differs by; the likelier one is taken
 HOLD_FEATURE = (0.2, 0.6, 2.0, 8.0)  # ridges of γ that are tried
 HOLD_BY_LABEL = (8.0, 100.0)  # and of δ
 MOST_FEATURES = 60
@@ -59,6 +68,7 @@ def learn_true_class(
     verified: Verification,
     sample_weight: Floats,
     seed: int,
+    alone: Floats | None = None,
 ) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float]]:
     """Learn the chance of each true class of every sample.
 
@@ -68,6 +78,8 @@ def learn_true_class(
         Logits of a plain model of the given labels, out of fold.
     features : array of shape (n, columns)
         What else may say which labels are wrong; standardised here.
+    alone : array of shape (n, classes), optional
+        Chances of the true classes that the labels alone tell.
 
     Returns
     -------
@@ -79,7 +91,11 @@ def learn_true_class(
     interval : (float, float)
         Share of right labels, 95 %.
     """
-    model, rng, codes = TrueClassModel(scores, features, cells), np.random.default_rng(seed), verified.codes
+    model, rng, codes = (
+        TrueClassModel(scores, features, cells, alone),
+        np.random.default_rng(seed),
+        verified.codes,
+    )
     checked = np.flatnonzero(codes >= 0)
     rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
     weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
@@ -138,17 +154,23 @@ class TrueClassModel:
         Given labels and groups.
     """
 
-    def __init__(self, scores: Floats, features: Floats, cells: Cells) -> None:
+    def __init__(self, scores: Floats, features: Floats, cells: Cells, alone: Floats | None = None) -> None:
         self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
         self.cells, self.features = cells, _scale(features)
+        self.hold_group = HOLD_GROUP[0]
         self.mean = np.zeros(len(self.ridge(0.0, 0.0)))
-        self.mean[:3] = 1.0, 0.0, PRIOR_ODDS
+        self.mean[0] = 1.0
+        given = np.eye(cells.shape[0])[cells.label_codes]
+        self.starts = [self.logs + given * ODDS_AT_RANDOM, given * ODDS_BELIEVED]
+        if alone is not None:
+            self.starts.append(np.maximum(np.log(np.maximum(alone, 1e-300)), LEAST_LOG))
+        self.start = self.starts[0]
 
     def ridge(self, feature: float, by_label: float) -> Floats:
         """Return how firmly each parameter is held to its prior mean."""
         (classes, groups), width = self.cells.shape, self.features.shape[1]
-        held = [HOLD_LOGIT, HOLD_SURE, HOLD_LABEL] + [HOLD_GROUP] * groups
-        held += ([HOLD_CLASS] + [HOLD_GROUP] * groups) * (classes - 1)
+        held = [HOLD_START, HOLD_LOGIT, HOLD_SURE, HOLD_LABEL] + [self.hold_group] * groups
+        held += ([HOLD_CLASS] + [self.hold_group] * groups) * (classes - 1)
         return np.array(held + [feature] * (classes - 1) * width + [by_label] * classes * width)
 
     def tensor(self, rows: Codes) -> Floats:
@@ -157,6 +179,7 @@ class TrueClassModel:
         given, every = np.eye(classes)[self.cells.label_codes[rows]], np.eye(classes)
         group = np.column_stack([np.ones(len(rows)), np.eye(groups)[self.cells.group_codes[rows]]])
         terms = [
+            self.start[rows],
             self.logs[rows],
             given * np.maximum(self.logs[rows], LEAST_LOG),
             np.einsum("nc,ng->ncg", given, group),
@@ -171,7 +194,15 @@ class TrueClassModel:
 
         How firmly the features are held is what makes the checked labels likeliest (Laplace's approximation).
         """
-        terms, few = self.tensor(rows), slice(None, MOST_COMPARED)
+        few = slice(None, MOST_COMPARED)
+        told = {}
+        for place, hold in product(range(len(self.starts)), HOLD_GROUP):
+            self.start, self.hold_group = self.starts[place], hold
+            compared = self.tensor(rows[few]), codes[few], weights[few], self.mean
+            ridge = self.ridge(HOLD_FEATURE[-1], HOLD_BY_LABEL[-1])
+            told[_newton(*compared, ridge, self.mean)[1]] = self.start, hold
+        self.start, self.hold_group = told[max(told)]
+        terms = self.tensor(rows)
         best: tuple[float, Floats, Floats] | None = None
         for feature, by_label in product(HOLD_FEATURE, HOLD_BY_LABEL):
             ridge = self.ridge(feature, by_label)
