@@ -178,6 +178,15 @@ class CleanRatioEstimate:
         )
 
     @property
+    def names_cells(self) -> bool:
+        """Whether it is known which class of which group has more wrong labels than others.
+
+        Only checked labels say so: without them, labels of one group or class that are wrong more often look like a
+        real difference between groups, and those who were wronged would be pointed at.
+        """
+        return self.verified is not None
+
+    @property
     def training(self) -> str:
         """What training does with the estimate, in words."""
         if self.acts:
@@ -309,9 +318,18 @@ class _Estimation:
         self.tried = try_predictors(self.survey)
 
     def weigh(self, verified: Verification | None, seed: int) -> CleanRatioEstimate:
-        """Learn from verified labels where they are enough; else weigh the explanations."""
-        if verified is not None and verified.enough:
-            return self.learnt(verified, seed)
+        """Learn from verified labels where they are enough, starting from what the labels alone say."""
+        alone = self.by_labels_alone()
+        if verified is None:
+            return alone
+        if verified.enough:
+            return self.learnt(verified, seed, alone.true_class if alone.acts else None)
+        rows = np.flatnonzero(verified.codes >= 0)  # too few to learn from, but known
+        alone.true_class[rows] = np.eye(self.cells.shape[0])[verified.codes[rows]]
+        return replace(alone, verified_codes=verified.codes)
+
+    def by_labels_alone(self) -> CleanRatioEstimate:
+        """Weigh the explanations of the labels."""
         aimed, disagree = explain_by_aim(self.survey, self.tried)
         if aimed is not None:
             found = self.aimed(aimed)
@@ -324,11 +342,7 @@ class _Estimation:
                 most = max(random.most, random.share, NONE_OF_MANY / self.survey.size)
                 found = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
             found = replace(found, highest_rates=np.ones(self.cells.shape) if disagree else random.highest)
-        if verified is None:
-            return found
-        rows = np.flatnonzero(verified.codes >= 0)  # too few to learn from, but known
-        found.true_class[rows] = np.eye(self.cells.shape[0])[verified.codes[rows]]
-        return replace(found, verified_codes=verified.codes)
+        return found
 
     def build(
         self,
@@ -394,13 +408,13 @@ class _Estimation:
         interval = 1 - likely, 1 - surest
         return self.build(1 - sure, interval, Credibility(True, why), true_class, rates, aimed=True)
 
-    def learnt(self, verified: Verification, seed: int) -> CleanRatioEstimate:
+    def learnt(self, verified: Verification, seed: int, alone: Floats | None) -> CleanRatioEstimate:
         """Learn from labels that somebody checked."""
         columns = self.survey.telling(MOST_FEATURES)
         features = [self.survey.features_of(self.data, part)[:, columns] for part in chunks(len(self.data))]
         scores = self.tried.best.all_scores(self.survey, self.data)
         true_class, unseen, rates, interval = learn_true_class(
-            scores, np.concatenate(features), self.cells, verified, self.weights, seed
+            scores, np.concatenate(features), self.cells, verified, self.weights, seed, alone
         )
         right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
         return self.build(

@@ -168,8 +168,10 @@ def dropping_verdict(run: TableRun) -> TableVerdict:
         acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
         doubted = [cell for cell in run.dropped if cell.estimated_noise and cell.group is not None]
         corrected = doubted if acts and not run.keeps_plain else []
-        most = max(corrected, key=lambda cell: cell.estimated_noise or 0.0, default=None)
-        return TableVerdict("dropping", "holds", None, None, {"most": most}, "dropping_nobody", source)
+        named = corrected if run.estimate is not None and run.estimate.names_cells else []
+        most = max(named, key=lambda cell: cell.estimated_noise or 0.0, default=None)
+        nobody = {"most": most, "corrected": bool(corrected)}
+        return TableVerdict("dropping", "holds", None, None, nobody, "dropping_nobody", source)
     found = _most_uneven(run.dropped)
     if found is None:
         return TableVerdict("dropping", "inconclusive", kind="dropping_of_few", source=source)
