@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from fairsieve.intervals import Bounds, Score, bound_change_of_largest, bound_largest, bound_value
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.more_data import checks_needed, rows_needed
 from fairsieve.label_noise.true_counts import (
     DRAWS,
     Judged,
@@ -54,7 +55,8 @@ class Claim(NamedTuple):
     rows : int, optional
         Rows in all with which it could be told; None where it is told, or where rows alone will not tell.
     checks : int, optional
-        Checked labels in all with which it could be told; None where it is told.
+        Labels, drawn at random, that would have to be checked to tell it; None where it is told, or where checks
+        alone will not tell.
     """
 
     verdict: Verdict
@@ -116,6 +118,7 @@ class Judgement:
     worlds: Callable[[], Iterable[World]]
     given: Judgement | None = None
     flawless: tuple[int, ...] = ()
+    doubt: float = 0.0  # the share of wrong labels that checks would have to find
 
     @property
     def on_given_labels(self) -> Judgement:
@@ -160,13 +163,36 @@ class Judgement:
 
     def more_alike(self, first: int = 0, second: int = -1) -> Claim:
         """Say whether the second model treats groups more alike."""
-        low, high = self.change(first, second)["disparity"].interval
-        return Claim("holds" if high < 0 else "fails" if low >= 0 else "cannot tell")
+        return self._claim("disparity", 0.0, first, second)
 
     def keeps_accuracy(self, within: float, first: int = 0, second: int = -1) -> Claim:
         """Say whether the accuracy of the second model is lower by ``within`` at most."""
-        low, high = self.change(first, second)["accuracy"].interval
-        return Claim("holds" if low >= -within else "fails" if high < -within else "cannot tell")
+        return self._claim("accuracy", -within, first, second)
+
+    def _claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
+        """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
+        found = self.change(first, second)[name]
+        low, high = found.interval
+        below, above = high < boundary, low >= boundary
+        if below or above:
+            return Claim("holds" if below == (name == "disparity") else "fails")
+        by_chance = self.on_given_labels.change(first, second)[name]
+        rows = rows_needed(found, boundary, by_chance, len(self.judged.weights))
+        chance = (by_chance.interval[1] - by_chance.interval[0]) / 2
+        models = [range(len(self.judged.predictions))[model] for model in (first, second)]
+        measure = self._accuracy_change if name == "accuracy" else self._disparity_change
+        room = abs(found.value - boundary)
+        return Claim(
+            "cannot tell", rows, checks_needed(self.judged, measure, models, room, chance, self.doubt)
+        )
+
+    def _accuracy_change(self, tables: Sequence[Floats]) -> Floats:
+        before, after = (accuracy_from_table(each) for each in tables)
+        return np.asarray(after - before)
+
+    def _disparity_change(self, tables: Sequence[Floats]) -> Floats:
+        before, after = (np.abs(self._gaps(each[0], each)[1]).max(axis=1, initial=0.0) for each in tables)
+        return np.asarray(after - before)
 
     @cached_property
     def _enough(self) -> NDArray[np.bool_]:
@@ -269,7 +295,15 @@ def judge(
         flawless = [
             model for model, codes in enumerate(judged.predictions) if (codes[rows] == truth[rows]).all()
         ]
-    return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless))
+    doubt = 0.0 if estimate is None else _share_in_doubt(estimate)
+    return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless), doubt)
+
+
+def _share_in_doubt(estimate: CleanRatioEstimate) -> float:
+    """Return the likeliest share of wrong labels; half of the upper end, where it is not known."""
+    if estimate.acts:
+        return float(estimate.wrong.mean())
+    return (1 - estimate.interval[0]) / 2
 
 
 def _choose_worlds(
