@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairsieve.metrics import predictive_parity_disparity as predictive_parity_disparity
     from fairsieve.samples import Samples as Samples
     from fairsieve.sampling.losses import sample_losses as sample_losses
+    from fairsieve.sampling.method import SamplingMethod as SamplingMethod
     from fairsieve.sampling.sampler import FairRobustBatchSampler as FairRobustBatchSampler
     from fairsieve.sampling.sharded import ShardedBatchSampler as ShardedBatchSampler
     from fairsieve.sampling.workers import shard_of as shard_of
@@ -48,6 +49,7 @@ LATER = {
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
     "Samples": "fairsieve.samples",
+    "SamplingMethod": "fairsieve.sampling.method",
     "Selection": "fairsieve.selection.select",
     "SelectionDisplay": "fairsieve.estimators.displays",
     "ShardedBatchSampler": "fairsieve.sampling.sharded",

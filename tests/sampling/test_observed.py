@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import FairRobustBatchSampler
+from fairsieve import FairRobustBatchSampler, SamplingMethod
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.sampling.method import SamplingMethod
 from fairsieve.sampling.observed import RunningLosses
 
 N = 90

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, ShardedBatchSampler
+from fairsieve import FairRobustBatchSampler, SamplingMethod, ShardedBatchSampler
 from fairsieve.errors import InvalidInputError
-from fairsieve.sampling.method import SamplingMethod
 
 N, EPOCHS = 60, 5
 LABELS, GROUPS = np.arange(N) % 2, np.where(np.arange(N) % 3 == 0, "a", "b")

@@ -88,7 +88,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         or outputs that are on one, else the host. On a device no vector of length n leaves it, and
         :meth:`batches` gives tensors there.
     method : SamplingMethod, optional
-        How labels are doubted and groups are weighted; see :class:`~fairsieve.sampling.method.SamplingMethod`.
+        How labels are doubted and groups are weighted; see :class:`~fairsieve.SamplingMethod`.
     label_weights : array of shape (n, classes), optional
         The chance of each class to be a sample's true one, such as ``true_class`` of
         :func:`~fairsieve.estimate_clean_ratio` with verified labels. Losses and errors become expectations
@@ -176,7 +176,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         They suit a training of 400 epochs or more, with few cells and large batches: every batch has the same number
         of samples of a cell, and none where its share is below one half. ``data`` are labels, sensitive features and
         batch size; other ``options`` are those of the sampler and of
-        :class:`~fairsieve.sampling.method.SamplingMethod`.
+        :class:`~fairsieve.SamplingMethod`.
 
         >>> sampler = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9)
         >>> sampler.settings["step_size"], sampler.settings["warmup_epochs"]
