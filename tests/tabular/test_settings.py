@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from dataclasses import fields
 
 import pytest
 from tests.support.people import people
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 from fairsieve import tabular
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular import arguments, settings
+from fairsieve.tabular.settings import TableSettings
 
 OTHER = {  # than the defaults
     "label": "income",
@@ -59,7 +62,7 @@ def odd(tmp_path_factory):
 
 def settings_of(command):
     """The parameters of a function that are settings of a table."""
-    own = {"data", "report", "prediction", "score", "rows", "id_column", "run"}
+    own = {"data", "report", "prediction", "score", "format", "rows", "id_column", "run"}
     return [name for name in inspect.signature(getattr(tabular, command)).parameters if name not in own]
 
 
@@ -101,3 +104,15 @@ def test_a_run_without_its_roles_is_refused_in_words(odd, tmp_path):
         InvalidInputError, match=r"that fairsieve train of this version made; .*: .* train again"
     ):
         tabular.review(odd[0], run=tmp_path)
+
+
+@pytest.mark.parametrize("command", ["train", "audit", "review", "predict"])
+def test_editors_see_the_settings_of_a_function_by_name_and_type(command):
+    told = getattr(arguments, f"{command.capitalize()}Arguments")
+    wanted = {one.name: one.type for one in fields(TableSettings)}
+    taken = [name for name, _ in settings.settings_of(command)]
+    types = {name: hint.__forward_arg__ for name, hint in told.__annotations__.items()}
+    needed = [name for name, kind in types.items() if kind.startswith("Required[")]
+    assert needed == (["label", "sensitive"] if command in ("train", "audit") else [])
+    types |= {name: types[name].removeprefix("Required[").removesuffix("]") for name in needed}
+    assert types == {name: wanted[name] for name in taken}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
 from fairsieve.tabular import label_review, table_run
+from fairsieve.tabular.arguments import AuditArguments, PredictArguments, ReviewArguments, TrainArguments
 from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
@@ -35,7 +36,9 @@ from fairsieve.validation import as_path, as_text, check_choice, check_kind, che
 
 
 @takes_settings("train")
-def train(data: Any, *, report: Callable[[str], None] | None = None, **settings: Any) -> TrainResult:
+def train(
+    data: Any, *, report: Callable[[str], None] | None = None, **settings: Unpack[TrainArguments]
+) -> TrainResult:
     """Train a plain and a fair model on a table, measure both, and decide whether to use the fair one.
 
     Parameters
@@ -77,7 +80,7 @@ def audit(
     score: str | None = None,
     format: str | None = None,
     report: Callable[[str], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[AuditArguments],
 ) -> AuditResult:
     """Estimate which labels of a table are wrong, and decide whether they, or predictions of them, can be used.
 
@@ -134,7 +137,7 @@ def review(
     id_column: str | None = None,
     run: Path | str | None = None,
     report: Callable[[str], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[ReviewArguments],
 ) -> ReviewResult:
     """Choose rows of a table whose labels a person should check, and explain each.
 
@@ -183,7 +186,11 @@ def review(
 
 @takes_settings("predict")
 def predict(
-    run: TrainResult | Path | str, data: Any, *, probabilities: bool = False, **settings: Any
+    run: TrainResult | Path | str,
+    data: Any,
+    *,
+    probabilities: bool = False,
+    **settings: Unpack[PredictArguments],
 ) -> Predictions:
     """Predict the label of every row of a table.
 

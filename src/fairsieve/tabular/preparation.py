@@ -281,6 +281,7 @@ def read_problem(asked: TableSettings) -> TableProblem:
     whole = read_whole(asked)
     part, notes, seen = whole.train, whole.notes, 0
     if asked.test_file is None:
+        assert asked.test is not None  # which has a default
         rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
         train, test = part.take(rows), part.take(test_rows).corrected()
     else:

@@ -124,7 +124,9 @@ class TableSettings:
         None, "Most updates of training, by default 200; most rounds with trees.", panel="model"
     )
     keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", panel="model")
-    test: float = _setting(None, "The share of the rows to measure on; by default 0.2.", "SHARE", "model")
+    test: float | None = _setting(
+        None, "The share of the rows to measure on; by default 0.2.", "SHARE", "model"
+    )
     test_file: Any = _setting(None, "A table to measure on instead.", "FILE", "model")  # noqa: RUF009 - a field
     seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
     bins: Sequence[str] = _setting(
