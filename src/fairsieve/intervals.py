@@ -199,7 +199,8 @@ def _highest_change(before: Floats, drawn_before: Floats, after: Floats, drawn_a
     centred = [side - side.mean(axis=0) for side in sides]
     variance = [(side**2).mean(axis=0) for side in centred]
     shared = centred[1].T @ centred[0] / len(drawn_before)
-    spread = np.sqrt(np.maximum(variance[1][:, None] + variance[0] - 2 * shared, 0.0))
+    squares = variance[1][:, None] + variance[0] - 2 * shared
+    spread = np.sqrt(np.where(squares > 1e-12, squares, 0.0))  # what is left of equal draws is rounding
     # how many deviations hold for all of the earlier values together
     standard = np.abs(centred[0]) / np.sqrt(np.maximum(variance[0], 1e-300))
     factor = max(float(np.quantile(standard[:, : before.size].max(axis=1), 1 - 2 * TAIL)), NORMAL)
