@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import sys
 
@@ -18,7 +19,15 @@ from fairsieve.errors import InvalidInputError
 
 FORMULA = "=HYPERLINK(1)"
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
-RUN_FILES = {"report.html", "rows.csv", "suspects.csv", "card.md", "metrics.json", "model.skops"}
+RUN_FILES = {
+    "report.html",
+    "rows.csv",
+    "suspects.csv",
+    "card.md",
+    "metrics.json",
+    "model.skops",
+    "settings.toml",
+}
 
 
 def fairsieve(*arguments):
@@ -160,3 +169,30 @@ def test_brackets_in_a_folders_name_are_no_markup(folder, tmp_path, monkeypatch,
     out = "[bold]run[/red]"
     assert fairsieve("train", next(folder.glob("*.csv")), *ROLES, "--out", out, *QUICK) == 0
     assert f"{out}/report.html" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files that are not UTF-8")
+def test_names_of_files_that_are_not_utf_8_are_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"caf\xe9.csv")
+    write_csv(tmp_path / name, people(300) | {"guess": people(300, seed=1)["income"]})
+    roles = ("--label", "income", "--sensitive", "sex")
+    run = os.fsdecode(b"caf\xe9-run")
+    assert fairsieve("train", name, *roles, *QUICK, "--out", run) == 0
+    assert (
+        fairsieve("train", name, *roles, *QUICK, "--test-file", name, "--out", "run", "--model", "auto") == 0
+    )
+    assert {path.name for path in (tmp_path / run).iterdir()} == RUN_FILES
+    assert fairsieve("audit", name, *roles, "--out", "suspects.csv") == 0
+    assert fairsieve("audit", name, *roles, "--prediction", "guess", "--out", "audit") == 0
+    assert (
+        fairsieve("review", name, *roles, "--run", run, "--out", os.fsdecode(b"caf\xe9.html"), "--rows", 5)
+        == 1
+    )
+    page = os.fsdecode(b"caf\xe9-review.html")
+    assert fairsieve("review", name, *roles, "--run", run, "--out", page, "--rows", 5) == 0
+    assert fairsieve("predict", run, name, "--out", os.fsdecode(b"caf\xe9-new.csv")) == 0
+    assert "caf?.csv" in (tmp_path / run / "card.md").read_text(encoding="utf-8") + (
+        tmp_path / run / "metrics.json"
+    ).read_text(encoding="utf-8")
+    capsys.readouterr()

@@ -86,6 +86,15 @@ def points_interval(bounds: tuple[float, float]) -> str:
     return f"95 % interval {low} to {high}"
 
 
+def writable(text: str) -> str:
+    """Replace what UTF-8 has no bytes for: the bytes of a file's name that is not UTF-8, and halves of a character.
+
+    >>> writable("caf\udce9.csv")
+    'caf?.csv'
+    """
+    return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
 def upper(sentence: str) -> str:
     """Begin a sentence with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
@@ -127,7 +136,7 @@ def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
 
 def write_template(package: str, name: str, *, in_python: bool = False, **facts: Any) -> str:
     """Write a whole file."""
-    return str(environment(package).get_template(name).render(facts | _advice(in_python)))
+    return writable(environment(package).get_template(name).render(facts | _advice(in_python)))
 
 
 def _advice(in_python: bool) -> dict[str, Any]:
@@ -202,7 +211,7 @@ def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
     x;'=2
     -3
     """
-    return csv_text(chain([columns], zip(*columns.values(), strict=True)))
+    return writable(csv_text(chain([columns], zip(*columns.values(), strict=True))))
 
 
 @functools.lru_cache(maxsize=4096)  # the same categories come again and again

@@ -346,6 +346,8 @@ def write_config(asked: TableSettings) -> str:
     >>> write_config(TableSettings("people.csv", label="income", sensitive="sex")).splitlines()[1:4]
     ['data = "people.csv"', 'label = "income"', 'sensitive = ["sex"]']
     """
+    from fairsieve.report.text import writable
+
     record, lines = asked.record(), []
     for one in fields(TableSettings):
         own, value = getattr(asked, one.name), record[one.name]
@@ -359,7 +361,7 @@ def write_config(asked: TableSettings) -> str:
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
             lines.append(f"{one.name} = {text}")
     head = "# Made by fairsieve; fairsieve train --config settings.toml --out AGAIN makes this run again."
-    return "\n".join([head, *lines, ""])
+    return writable("\n".join([head, *lines, ""]))
 
 
 def read_settings(run: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fairsieve.files import write_output
 from fairsieve.report.document import Block, Document, Figure, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES, Theme
 from fairsieve.report.page.charts import chart_data, data_tables
-from fairsieve.report.text import environment
+from fairsieve.report.text import environment, writable
 
 
 def write_page(document: Document, path: Path | str) -> None:
@@ -70,7 +70,7 @@ def fill_template(name: str, *hashes: str, **facts: Any) -> str:
     facts["themes"] = {title: _colour_variables(theme) for title, theme in THEMES.items()}
     facts |= {"style": _resource(f"{name}.css"), "script": script}
     policy = _content_policy(script_hash(script), *hashes)
-    return str(environment(__package__).get_template(f"{name}.html").render(policy=policy, **facts))
+    return writable(environment(__package__).get_template(f"{name}.html").render(policy=policy, **facts))
 
 
 def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:

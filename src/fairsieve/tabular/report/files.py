@@ -19,7 +19,7 @@ import pandas as pd
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, csv_text, table_markdown, write_template
+from fairsieve.report.text import columns_csv, csv_text, table_markdown, writable, write_template
 from fairsieve.tabular.answers import estimate_record, rate_records
 from fairsieve.tabular.decision import Decision, advise, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Score, Share
@@ -217,7 +217,7 @@ def _rows_csv(problem: TableProblem) -> str:
 
 def record_json(record: dict[str, Any]) -> str:
     """Write a record as JSON."""
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return writable(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:

@@ -51,4 +51,5 @@ def write_front_matter(record: Mapping[str, Any], stored_by: str = "skops") -> s
     shown = (
         "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line) for line in head
     )
-    return "\n".join(["---", *shown, "---", ""])
+    # Who shows it as it is shows no element of a page.
+    return "\n".join(["---", *shown, "---", ""]).replace("<", "\\u003c")

@@ -12,7 +12,7 @@ from typing import Any
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, clear_stale, hold, move_together, output_errors, write_whole
 from fairsieve.report.page import fill_template
-from fairsieve.report.text import csv_text
+from fairsieve.report.text import csv_text, writable
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
 from fairsieve.tabular.decision import Step, estimate_sentence, group_name
 from fairsieve.tabular.label_review import LabelReview
@@ -93,7 +93,7 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
 
 def _review_csv(found: LabelReview) -> str:
     """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
-    return "\n".join([HEADER, *("".join(_line(row)) for row in found.rows.itertuples()), ""])
+    return writable("\n".join([HEADER, *("".join(_line(row)) for row in found.rows.itertuples()), ""]))
 
 
 def _line(row: Any) -> tuple[str, str]:
