@@ -98,13 +98,13 @@ def arms_of(
 
     def with_running() -> int:
         running.refresh(running_model, x, chunk_size=CHUNK)
-        running.update() if running.needs_update else None
+        running.update()
         for batch in running.batches():
             running.observe_losses(batch, running_step(batch.to(device)))
         return len(running) * batch_size
 
     def with_full_pass() -> int:
-        full.update(compute_outputs(full_model, x, chunk_size=CHUNK)) if full.needs_update else None
+        full.update(full_model, x, chunk_size=CHUNK)
         for batch in full.batches():
             full_step(batch.to(device))
         return len(full) * batch_size

@@ -6,7 +6,7 @@ logits less its logarithm. What is left is compared with what is *typical* for t
 label is doubted where
 
 1. the network believes it less than a third as much as is typical for this label in this group, and
-2. it believes another label about as much (nine tenths at least) as is typical for that one in this group,
+2. it believes another label about as much as is typical for that one in this group, or more,
 
 both averaged over the epochs. "Less than a blind guess" would be easier to say, but means, of two classes, "drop every
 error".
@@ -25,7 +25,7 @@ from fairsieve.sampling.losses import is_single
 from fairsieve.selection.epoch import Plan
 
 LITTLE = 3.0  # times less than typical
-ABOUT = 0.9  # of what is typical: beliefs that are all near 1 differ by their last digits
+ABOUT = 0.98  # of what is typical: beliefs that are all near 1 differ by their last digits
 FEW = 10.0  # samples by which a cell's mean is drawn to that of its class, and shares to those of all
 CHUNK = 2**18  # outputs looked at together, so that little is held besides the answer
 LEAST = 1e-30  # of a belief, so that its logarithm is finite

@@ -34,6 +34,11 @@ class SamplingMethod:
         Whether the ratios weigh the batches (Eq. 3).
     batching : {"even", "paper"}, default="even"
         How many batches an epoch has, and how quotas are rounded; see :class:`~fairsieve.selection.epoch.Plan`.
+
+    Examples
+    --------
+    >>> SamplingMethod(balance=0).momentum
+    0.5
     """
 
     step_size: float | None = None
