@@ -10,19 +10,34 @@ import pytest
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
+from fairsieve.data import load_nhanes
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_code_runs(number):
-    exec(compile(BLOCKS[number], "README.md", "exec"), {})
+def test_code_runs_and_prints_what_is_shown(number, capsys):
+    code, shown = BLOCKS[number]
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert words_of(printed) == words_of(shown)
+    assert numbers_of(printed) == pytest.approx(numbers_of(shown), rel=0.1, abs=0.05)
 
 
 def test_the_readme_is_short():
-    assert len(TEXT.splitlines()) <= 170
+    assert len(BLOCKS) == TEXT.count("```python") == 2
+    assert len(TEXT.splitlines()) <= 140
+
+
+def test_the_demo_prints_what_is_shown(tmp_path, monkeypatch):
+    """Tables to the point; what is measured may differ in the last digit on other machines."""
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(app, ["demo"]).stdout
+    shown = re.search(r"\$ make demo.*\n((?:.*\n)*?)```", TEXT)[1]
+    assert words_of(printed) == words_of(shown)
+    assert numbers_of(printed) == pytest.approx(numbers_of(shown), abs=1.5)
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -57,4 +72,22 @@ def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
 
 def words_of(text):
     """What is said, without how much."""
-    return re.sub(r"\d[\d,.]*|\.\d+", "#", text).replace("# points above;", "#;").split()
+    return re.sub(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)", "#", text).split()
+
+
+def numbers_of(text):
+    """The numbers in a text, in order."""
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?|\.\d+", text)]
+
+
+def test_the_numbers_of_the_joss_paper_are_those_of_the_demo():
+    paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    example = paper.partition("# An example")[2].partition("# How it works")[0]
+    demo = re.search(r"\$ make demo.*\n((?:.*\n)*?)```", TEXT)[1]
+    people = load_nhanes()
+    obese = people.truth == 1
+    known = {len(people), 2017.0, 2018.0, 95.0, round(100 * float((people.labels != people.truth).mean()), 1)}
+    for group in ("Asian", "Black"):
+        missed = (people.labels == 0)[obese & (people.groups == group)].mean()
+        known.add(round(100 * float(missed), 1))
+    assert set(numbers_of(example)) <= known | set(numbers_of(demo))

@@ -91,3 +91,11 @@ def test_versions_of_the_site_stand_side_by_side(tmp_path):
     assert [entry.get("preferred", False) for entry in listed] == [True, False, False]
     assert "url=0.10.0/" in (pages / "index.html").read_text()
     assert (pages / "dev" / "index.html").read_text() == "site"
+
+
+def test_llms_txt_leads_to_pages_that_exist():
+    text = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    pages = re.findall(rf"\({re.escape(PROJECT['urls']['Documentation'])}/dev/(.*?)\.html\)", text)
+    assert len(pages) == text.count("](") >= 10
+    for page in pages:
+        assert (ROOT / "docs" / f"{page}.md").is_file(), page
