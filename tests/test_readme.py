@@ -17,6 +17,7 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
+@pytest.mark.filterwarnings("ignore::fairsieve.errors.FairsieveWarning")
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_code_runs_and_prints_what_is_shown(number, capsys):
     code, shown = BLOCKS[number]
@@ -82,7 +83,7 @@ def numbers_of(text):
 
 def test_the_numbers_of_the_joss_paper_are_those_of_the_demo():
     paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
-    example = paper.partition("# An example")[2].partition("# How it works")[0]
+    example = re.sub(r"\[?@\w+\]?", "", paper.partition("# An example")[2].partition("# How it works")[0])
     demo = re.search(r"\$ make demo.*\n((?:.*\n)*?)```", TEXT)[1]
     people = load_nhanes()
     obese = people.truth == 1
