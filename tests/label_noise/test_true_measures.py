@@ -115,10 +115,18 @@ def test_bad_input_is_named(change, message):
         measure_true_labels(**({"y_pred": [0, 1], "estimate": estimate(100)} | change))
 
 
-def test_an_estimate_without_checked_labels_is_named():
+def test_without_checked_labels_what_may_be_wrong_widens_the_interval():
     unchecked = estimate_clean_ratio(DATA.features, DATA.labels, sensitive_features=DATA.groups)
-    with pytest.raises(InvalidInputError, match="needs an estimate that was learnt from verified_labels"):
-        measure_true_labels(DATA.labels, unchecked)
+    assert not unchecked.acts
+    assert unchecked.interval[0] < 0.95
+    assert not unchecked.all_clear  # nothing was found, and that many could be wrong without showing
+    measures = measure_true_labels(PREDICTED, unchecked, rows=TEST)
+    true = DATA.take(TEST)
+    assert measures.basis == "bounds"
+    assert measures.on_given_labels["accuracy"] == pytest.approx(accuracy(true.labels, PREDICTED))
+    assert measures.accuracy.checked == 0
+    found = measure_true_labels(PREDICTED, estimate(1500), rows=TEST).accuracy
+    assert measures.accuracy.high - measures.accuracy.low > found.high - found.low
 
 
 def test_a_row_counts_once_however_often_it_is_named_and_a_mask_is_as_good():

@@ -43,6 +43,7 @@ CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 WIDE = 0.4  # an interval that is wider says nothing
+FEW_WRONG = 0.05  # of the labels: where more can be wrong, that none were found is no all-clear
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
 ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
 
@@ -176,6 +177,11 @@ class CleanRatioEstimate:
         return self.verified is not None or (
             bool(self.credible) and bool(self.flip_rates.any() or self.aimed)
         )
+
+    @property
+    def all_clear(self) -> bool:
+        """Whether no more labels can be wrong at random than :data:`FEW_WRONG` of all, at 95 % confidence."""
+        return bool(self.credible) and 1 - self.interval[0] <= FEW_WRONG
 
     @property
     def names_cells(self) -> bool:

@@ -1,4 +1,4 @@
-"""Estimate a model's accuracy and disparity on the true labels, from rows of which somebody checked a few.
+"""Estimate a model's accuracy and disparity on the true labels.
 
 The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.true_classes`), and widen with
 what a group's few checks leave open.
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.judgement import judge
+from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
@@ -43,7 +43,8 @@ class TrueMeasure:
     checked: int
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.checked} checked)"
+        checked = f", {self.checked} checked" if self.checked else ""
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}{checked})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +56,17 @@ class TrueMeasures:
     accuracy, disparity : TrueMeasure
     table : array of shape (classes, groups, classes)
         Estimated number of rows of each true class and group that are predicted to be of each class.
+    basis : {"verified labels", "estimate", "bounds", "given labels"}
+        What the true labels are known from, see :mod:`~fairsieve.label_noise.judgement`.
+    on_given_labels : dict
+        ``accuracy`` and ``disparity`` on the labels as they are given.
     """
 
     accuracy: TrueMeasure
     disparity: TrueMeasure
     table: Floats
+    basis: Basis
+    on_given_labels: dict[str, float]
 
 
 def measure_true_labels(
@@ -72,15 +79,18 @@ def measure_true_labels(
     sample_weight: ArrayLike | None = None,
     seed: int = 0,
 ) -> TrueMeasures:
-    """Estimate accuracy and disparity of predictions on the true labels, by labels that somebody checked.
+    """Estimate accuracy and disparity of predictions on the true labels.
+
+    They are known from labels that somebody checked, or else from how many labels the estimate says are wrong. Where it
+    finds none, or cannot say, the intervals hold what so many wrong labels as are possible would do.
 
     Parameters
     ----------
     y_pred : n labels
         What a model predicts for rows that it did not see in training.
     estimate : CleanRatioEstimate
-        Of :func:`~fairsieve.label_noise.estimate.estimate_clean_ratio` with ``verified_labels``, for the same rows,
-        or for more.
+        Of :func:`~fairsieve.label_noise.estimate.estimate_clean_ratio` for the same rows, or for more; best with
+        ``verified_labels``.
     rows : n integers, optional
         Which rows of the estimate the predictions are for; all of them, in their order, when None.
     fairness : str
@@ -107,13 +117,8 @@ def measure_true_labels(
     seed = check_seed("seed", seed)
     if not isinstance(estimate, CleanRatioEstimate):
         raise InvalidInputError(
-            f"estimate must be what estimate_clean_ratio returns; got {type(estimate).__name__}: call it with "
-            "verified_labels first"
-        )
-    if estimate.unseen is None or estimate.verified_codes is None:
-        raise InvalidInputError(
-            "measure_true_labels needs an estimate that was learnt from verified_labels, ten or more; this one was "
-            "not: pass verified_labels to estimate_clean_ratio"
+            f"estimate must be what estimate_clean_ratio returns; got {type(estimate).__name__}: call it "
+            "first"
         )
     every = len(estimate.cells)
     chosen = np.arange(every) if rows is None else _check_rows(rows, every)
@@ -131,13 +136,13 @@ def measure_true_labels(
         )
     part = estimate.take(chosen)
     checked = int((weights[first][part.checked] > 0).sum())
-    if not checked:
+    if estimate.verified is not None and not checked:
         raise InvalidInputError(
             "measure_true_labels needs rows that somebody checked, with a weight above 0; y_pred is for none of them: "
             "check some of these rows, or pass others by rows="
         )
     notion = find_notion(fairness)
-    [found] = judge(
+    judged = judge(
         part.cells,
         [predicted[first]],
         notion.name,
@@ -145,11 +150,13 @@ def measure_true_labels(
         estimate=part,
         sample_weight=weights[first],
         seed=seed,
-    ).models
+    )
+    [found], [given] = judged.models, judged.on_given_labels.models
     accuracy, disparity = (
         TrueMeasure(value, *interval, checked) for value, interval in (found.accuracy, found.disparity)
     )
-    return TrueMeasures(accuracy, disparity, found.table)
+    on_given = {"accuracy": given.accuracy.value, "disparity": given.disparity.value}
+    return TrueMeasures(accuracy, disparity, found.table, judged.basis, on_given)
 
 
 def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
