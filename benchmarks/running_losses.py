@@ -31,7 +31,7 @@ def train(
     """Accuracy and disparity on the test data; ``share`` None is the full pass."""
     settings = paper_settings(data, noise, 0.1, fairness)
     samples = problem.train
-    sampler = FairRobustBatchSampler(
+    sampler = FairRobustBatchSampler.paper(
         samples.labels,
         samples.groups,
         settings.batch_size,
