@@ -301,6 +301,12 @@ def test_the_forms_of_openml_are_read_as_the_raw_files(cache, monkeypatch, adult
     found = load_german(source="openml")
     np.testing.assert_array_equal(found.features, german.features)
     np.testing.assert_array_equal(found.labels, german.labels)
+    answer(monkeypatch, AssertionError("asked again"))
+    fetch("german", source="openml")  # it is in the cache
+    kept = (cache / "german-openml.csv").read_bytes()
+    (cache / "german-openml.csv").write_bytes(kept.replace(b"female", b"male", 1))
+    with pytest.raises(InvalidInputError, match=r"must be german-openml.csv with the SHA-256"):
+        load_german(source="openml")
     answer(monkeypatch, words.assign(purpose="vacation"))
     fetch("german", source="openml")
     with pytest.raises(InvalidInputError, match=r"purpose in .* must be among .* \['vacation'\]"):

@@ -386,3 +386,29 @@ def test_encoding_gives_what_scikit_learn_gives(rows, others):
             most = np.finfo(np.float32).max
             expected = np.clip(oracle.transform(objects(part)), -most, most)
             np.testing.assert_allclose(prepared.transform(part), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_all_problems_of_a_table_are_told_at_once():
+    frame = pd.DataFrame(
+        {
+            "size": ["1", "2", "x"] * 40,
+            "weight": ["1", "2", "y"] * 40,
+            "since": ["2026-01-01", "soon", "2026-01-03"] * 40,
+            "sex": ["m"] * 120,
+            "paid": ["yes", "no", "perhaps"] * 40,
+        }
+    )
+    with pytest.raises(InvalidInputError) as caught:
+        tabular.train(frame, label="paid", sensitive="sex", dates="since", drop="wieght", positive="maybe")
+    text = str(caught.value)
+    assert text.startswith("6 problems. (1) --positive must be a value of 'paid'; got 'maybe'")
+    for number, told in (
+        (2, "--sensitive must make two or more groups"),
+        (3, "--drop must be a column of the data frame; got 'wieght'. Did you mean 'weight'?"),
+        (4, "column 'size' of the data frame mixes numbers"),
+        (5, "column 'weight' of the data frame mixes numbers"),
+        (6, "--dates must be a column of dates"),
+    ):
+        assert f". ({number}) {told}" in text
+    with pytest.raises(InvalidInputError, match=r"^--label must be a column of the data frame; got 'x'"):
+        tabular.audit(frame, label="x", sensitive="paid", drop=["size", "weight", "since"])

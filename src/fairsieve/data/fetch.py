@@ -22,6 +22,8 @@ from fairsieve.data.sources import (
     RawFile,
     cache_folder,
     digest,
+    expected_digest,
+    record_of,
 )
 from fairsieve.errors import MissingDataError
 from fairsieve.files import read_archive, write_whole
@@ -76,7 +78,8 @@ def fetch(
         folder.mkdir(parents=True, exist_ok=True)
         lacking = []
         for file in files:
-            if (folder / file.name).is_file() and digest(folder / file.name) == file.sha256:
+            path = folder / file.name
+            if path.is_file() and digest(path) == expected_digest(path, file):
                 say(f"{file.name} is in the cache")
             else:
                 lacking.append(file)
@@ -85,6 +88,10 @@ def fetch(
             contents = read(lacking, Path(scratch), say) if lacking else {}
         for name, content in contents.items():
             write_whole(folder / name, content)
+            if not own[
+                name
+            ].sha256:  # nobody published one: what came first is kept, and checked when it is read
+                write_whole(record_of(folder / name), f"{sha256(content).hexdigest()}  {name}\n".encode())
             say(f"{name} checked and stored")
     except MissingDataError:  # which is an OSError too
         raise

@@ -150,11 +150,23 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def record_of(path: Path) -> Path:
+    """Name the file that holds the SHA-256 of a file for which nobody published one, as it was when it came."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def expected_digest(path: Path, file: RawFile) -> str:
+    """Return the SHA-256 that a file must have; an empty text where none is known."""
+    record = record_of(path)
+    return file.sha256 or (record.read_text(encoding="utf-8").split()[0] if record.is_file() else "")
+
+
 def _checked(path: Path, file: RawFile, way_out: str) -> Path:
     """Return a file that is the expected one, and refuse another."""
-    if file.sha256 and digest(path) != file.sha256:
+    expected = expected_digest(path, file)
+    if expected and digest(path) != expected:
         raise InvalidInputError(
-            f"{path} must be {file.name} with the SHA-256 {file.sha256}; found {digest(path)}: {way_out}"
+            f"{path} must be {file.name} with the SHA-256 {expected}; found {digest(path)}: {way_out}"
         )
     return path
 

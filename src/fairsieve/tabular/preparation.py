@@ -25,6 +25,7 @@ from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,
     Note,
+    Problems,
     as_objects,
     canonical,
     is_text,
@@ -211,20 +212,15 @@ class TableProblem:
 def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
-    labels = find_labels(table, asked.label, asked.positive)
-    count = len(labels.classes)
-    if count > 2 and not asked.threshold.is_default:
-        raise InvalidInputError(
-            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
-            f"{asked.threshold} with {count} labels: leave it out, or make two labels of them"
-        )
-    notion = find_notion(asked.fairness)
-    if notion.needs_positive and labels.positive is None:
-        raise InvalidInputError(
-            f"--positive must be given for {notion.title} with {count} labels; they are {', '.join(labels.classes)}"
-        )
-    groups, notes = find_groups(table, asked)
-    features = describe_features(table, asked)
+    problems = Problems()
+    with problems.collected():
+        labels = find_labels(table, asked.label, asked.positive)
+        _check_labels(labels, asked)
+    with problems.collected():
+        groups, notes = find_groups(table, asked)
+    with problems.collected():
+        features = describe_features(table, asked, problems)
+    problems.check()
     formats = find_formats(table, features)
     part, more = _read_part(table, labels, groups, formats)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
@@ -250,6 +246,21 @@ def read_whole(asked: TableSettings) -> TableProblem:
         table=table,
         answers=answers,
     )
+
+
+def _check_labels(labels: Labels, asked: TableSettings) -> None:
+    """Refuse settings that the number of labels forbids."""
+    count = len(labels.classes)
+    if count > 2 and not asked.threshold.is_default:
+        raise InvalidInputError(
+            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
+            f"{asked.threshold} with {count} labels: leave it out, or make two labels of them"
+        )
+    notion = find_notion(asked.fairness)
+    if notion.needs_positive and labels.positive is None:
+        raise InvalidInputError(
+            f"--positive must be given for {notion.title} with {count} labels; they are {', '.join(labels.classes)}"
+        )
 
 
 def _read_part(

@@ -7,8 +7,9 @@ or a data frame stores as such.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from typing import Any, Literal, NamedTuple
@@ -210,6 +211,41 @@ def used_texts(column: pd.Series) -> dict[str, int]:
     codes, texts = column.array.codes, column.array.categories.tolist()
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     return {str(text): count for text, count in zip(texts, counts.tolist(), strict=True) if count}
+
+
+class Problems:
+    """What is wrong with a table, collected so that all of it is told at once.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> for name in ("a", "b"):
+    ...     with problems.collected():
+    ...         raise InvalidInputError(f"{name} is not there: name another column")
+    >>> problems.check()
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: 2 problems. (1) a is not there: name another column. (2) b is not there: name
+    another column
+    """
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    @contextlib.contextmanager
+    def collected(self) -> Iterator[None]:
+        """Go on after a problem."""
+        try:
+            yield
+        except InvalidInputError as error:
+            self.found.append(str(error).removesuffix("."))
+
+    def check(self) -> None:
+        """Raise one error of all problems, if there are any."""
+        found = [*dict.fromkeys(self.found)]
+        if found:
+            numbered = ". ".join(f"({number}) {one}" for number, one in enumerate(found, 1))
+            raise InvalidInputError(found[0] if len(found) == 1 else f"{len(found)} problems. {numbered}")
 
 
 def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:

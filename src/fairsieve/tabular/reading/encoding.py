@@ -19,6 +19,7 @@ from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,
     Kind,
+    Problems,
     Reading,
     as_numbers,
     canonical,
@@ -79,14 +80,19 @@ class Feature:
         return f"one column for each value, missing being one; of more than {MOST_CATEGORIES}, the rarest share one"
 
 
-def describe_features(table: InputTable, asked: TableSettings) -> list[Feature]:
-    """Describe every column but the label and the sensitive ones, and what is made of it."""
+def describe_features(table: InputTable, asked: TableSettings, problems: Problems) -> list[Feature]:
+    """Describe every column but the label and the sensitive ones, and what is made of it; collect problems."""
+    found: list[Feature] = []
     for name in ("drop", "categories", "dates"):
         for column in getattr(asked, name):
-            find_column(table, column, f"--{name}")
+            with problems.collected():
+                find_column(table, column, f"--{name}")
     apart = {asked.label} if asked.keep_sensitive else {asked.label, *asked.sensitive}
-    found = [_describe(table, column, asked) for column in table.columns if column not in apart]
-    if not used(found):
+    for column in table.columns:
+        if column not in apart:
+            with problems.collected():
+                found.append(_describe(table, column, asked))
+    if not used(found) and not problems.found:
         raise InvalidInputError(
             f"{table.name} must have a column to learn from beside the label and the sensitive ones; it has "
             + (", ".join(f"{one.column!r} (left out: {one.left_out})" for one in found[:5]) or "none")
