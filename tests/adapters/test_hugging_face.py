@@ -125,3 +125,10 @@ def test_the_trainer_requires_a_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the Trainer makes a folder
     with pytest.raises(InvalidInputError, match="train_dataset must be given"):
         FairRobustTrainer(torch.nn.Linear(2, 2), sieve={})
+
+
+def test_the_trainer_knows_its_length_in_steps(tmp_path):
+    _, trainer = transformers_trainer.train(tmp_path, epochs=99, samples=500, max_steps=12)
+    assert trainer.state.global_step == 12
+    assert trainer.sieve.sampler.epochs == 3  # of five steps
+    assert trainer.sieve.sampler.plan.is_selective

@@ -98,3 +98,35 @@ def test_a_training_without_effect_warns():
     sieve.begin_epoch(torch.nn.Linear(2, 2))
     with pytest.warns(FairsieveWarning, match="in 1 epochs no sample was left out and no ratio moved"):
         list(sieve.loader())
+
+
+@pytest.mark.parametrize(("steps", "epochs", "warmup"), [(70, 4, 1), (400, 20, 7)])
+def test_a_training_that_is_given_in_steps_selects(steps, epochs, warmup):
+    """Seventy steps of twenty an epoch are three and a half epochs: the warm-up is a third of these."""
+    x, y = torch.zeros(2000, 2), torch.tensor([0, 1] * 1000)
+    callback = FairRobustCallback(y, [0, 0, 1, 1] * 500, clean_ratio=0.9)
+    options = {"max_epochs": -1, "max_steps": steps, "accelerator": "cpu", "enable_checkpointing": False}
+    trainer = Trainer(callbacks=[callback], **options, **QUIET)
+    trainer.fit(Classifier(2), DataLoader(TensorDataset(x, y), batch_size=100))
+    sampler = callback.sieve.sampler
+    assert (sampler.epochs, sampler.plan.rules.warmup_epochs) == (epochs, warmup)
+    assert trainer.global_step == steps
+    assert sampler.plan.is_selective
+
+
+class Dictionaries(TensorDataset):
+    def __getitem__(self, index):
+        return {"x": self.tensors[0][index], "labels": self.tensors[1][index]}
+
+
+def test_batches_that_the_model_does_not_take_are_told_at_set_up():
+    data = Dictionaries(torch.zeros(8, 2), torch.tensor([0, 1] * 4))
+    callback = FairRobustCallback(data.tensors[1], list("aabb") * 2, warmup_epochs=1)
+    trainer = Trainer(
+        max_epochs=3, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
+    )
+    with pytest.raises(
+        InvalidInputError, match="got a dictionary of x, labels: say how the model takes them"
+    ):
+        trainer.fit(Classifier(2), DataLoader(data, batch_size=4))
+    assert trainer.global_step == 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from fairsieve import FairRobustBatchSampler, SamplingMethod, ShardedBatchSampler
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 N, EPOCHS = 60, 5
 LABELS, GROUPS = np.arange(N) % 2, np.where(np.arange(N) % 3 == 0, "a", "b")
@@ -216,3 +216,12 @@ def test_an_infinite_loss_keeps_its_sample_out_for_a_while_only(observed):
         is_in.append(7 in sampler.indices)
     assert is_in[-1]
     assert observed or not is_in[0]
+
+
+def test_processes_that_train_the_same_batches_are_warned(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.warns(
+        FairsieveWarning, match="each of the 2 processes trains the same batches: give each its shard"
+    ):
+        list(new_sampler())
