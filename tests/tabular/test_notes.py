@@ -176,3 +176,28 @@ def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, 
     assert all(field[1] == "," for field in lines[1].split(";")[-3:])
     anew = found.save(tmp_path / "anew.csv", escape_formulas=True).read_text(encoding="utf-8").splitlines()
     assert anew[0] == lines[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_predictions_are_the_same_however_many_rows_are_written_at_a_time(
+    result, path, tmp_path, monkeypatch, encoding, chunk
+):
+    lines = path.read_text(encoding="utf-8").splitlines()[:30]
+    content = "\r\n".join(
+        [lines[0] + ",é", *(f'{line},"a, é\n"' for line in lines[1:9]), "", *(f"{one}," for one in lines[9:])]
+    )
+    source = tmp_path / "odd.csv"
+    source.write_bytes(content.encode(encoding))
+    found = tabular.predict(result, source)
+    expected = found.save(tmp_path / "whole.csv").read_bytes()
+    monkeypatch.setattr("fairsieve.tabular.report.files.CHUNK", chunk)
+    monkeypatch.setattr("fairsieve.tabular.model_files.CHUNK", chunk)
+    again = tabular.predict(result, source)
+    assert again.save(tmp_path / "parts.csv").read_bytes() == expected
+    np.testing.assert_allclose(again.probability, found.probability)
+    table = list(csv.reader(expected.decode(encoding).splitlines(keepends=True)))
+    assert table[0][-2:] == ["predicted", "probability"]
+    assert [row[:-2] for row in table[1:]] == [
+        row for row in csv.reader(content.splitlines(keepends=True)) if row
+    ][1:]

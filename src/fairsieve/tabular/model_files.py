@@ -28,7 +28,7 @@ from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, learnt_reading
-from fairsieve.tabular.reading.encoding import Preparation, feature_values, notes_on_new
+from fairsieve.tabular.reading.encoding import CHUNK, Preparation, feature_values, notes_on_new
 from fairsieve.tabular.reading.read import read_data
 
 # Beside what skops trusts of itself: scikit-learn's estimators, NumPy's arrays, plain values. The last three are parts
@@ -122,8 +122,14 @@ def _formats(model: Pipeline) -> dict[str, ColumnFormat]:
 
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
-    encoded = pipelines[0]["prepare"].encode(values)  # as they were read: marks of missing values are gone
-    return [np.asarray(one["model"].predict_proba(encoded), dtype=np.float64) for one in pipelines]
+    found = [np.empty((len(values), len(one["model"].classes_))) for one in pipelines]
+    for start in range(0, len(values), CHUNK):
+        rows = slice(start, start + CHUNK)
+        # As they were read: marks of missing values are gone.
+        encoded = pipelines[0]["prepare"].encode(values.iloc[rows])
+        for chances, one in zip(found, pipelines, strict=True):
+            chances[rows] = one["model"].predict_proba(encoded)
+    return found
 
 
 def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:

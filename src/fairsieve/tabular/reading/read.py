@@ -261,8 +261,11 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
     return table.take(~blank) if blank.any() else table
 
 
-def split_rows(name: str, text: str, separator: str) -> pd.DataFrame:
-    """Split the text of a CSV file into fields, as they are written; the first row holds the names."""
+def split_rows(name: str, text: str, separator: str, chunk: int | None = None) -> Any:
+    """Split the text of a CSV file into fields, as they are written; the first row holds the names.
+
+    With ``chunk``, so many rows come at a time.
+    """
     try:
         return pd.read_csv(
             io.BytesIO(text.encode("utf-8", errors="surrogatepass")),  # a StringIO takes four bytes a letter
@@ -274,6 +277,7 @@ def split_rows(name: str, text: str, separator: str) -> pd.DataFrame:
             skipinitialspace=True,
             skip_blank_lines=False,
             low_memory=False,
+            chunksize=chunk,
         )
     except (pd.errors.ParserError, ValueError) as error:
         long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import functools
 import json
 import math
 import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
+CHUNK = 50_000  # rows of predictions that are written at a time
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
 IMPACT = "ll144.csv"
 FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "settings.toml", "report.html", RECORD)
@@ -184,22 +186,43 @@ def predictions_csv(
     escape_formulas : bool
         Put an apostrophe before what a spreadsheet could take for a formula.
     """
-    encoding, line_end, names = "utf-8", "\n", table.columns
-    columns = [table.cells(name) for name in names]
+    encoding, line_end, text = "utf-8", "\n", ""
     content = b"" if is_frame(data) else read_content(data)
     if content and content[:4] not in READERS:
         encoding = find_encoding(table.name, content)
         text = content.decode(encoding, errors="surrogateescape").lstrip("\r\n")
         line_end = "\r\n" if "\r\n" in text else "\n"
-        fields = split_rows(table.name, text, table.reading.separator)
-        names, fields = fields.iloc[0].tolist(), fields.iloc[table.rows - 1]
-        columns = [fields[place].tolist() for place in fields]
-    rows = chain([[*names, *added]], zip(*columns, *added.values(), strict=True))
-    written = csv_text(rows, table.reading.separator, escape_formulas=escape_formulas, line_end=line_end)
-    try:
-        return written.encode(encoding, errors="surrogateescape")
-    except UnicodeEncodeError:  # a predicted label that the file's encoding lacks
-        return written.encode("utf-8", errors="surrogateescape")
+    del content
+
+    def parts() -> Iterator[tuple[list[str], list[list[Any]]]]:
+        if not text:
+            for start in range(0, len(table), CHUNK):
+                part = table.take(np.arange(start, min(start + CHUNK, len(table))))
+                yield table.columns, [part.cells(name) for name in table.columns]
+            return
+        names: list[str] = []
+        for fields in split_rows(table.name, text, table.reading.separator, CHUNK):
+            names = names or fields.iloc[0].tolist()
+            kept = fields[np.isin(fields.index + 1, table.rows)]  # not the names, nor blank rows
+            yield names, [kept[place].tolist() for place in kept]
+
+    def pieces() -> Iterator[str]:
+        start = 0
+        for number, (names, columns) in enumerate(parts()):
+            if not number:
+                yield write([[*names, *added]])
+            rows = slice(start, start + len(columns[0]))
+            yield write(zip(*columns, *(values[rows] for values in added.values()), strict=True))
+            start = rows.stop
+
+    write = functools.partial(
+        csv_text, separator=table.reading.separator, escape_formulas=escape_formulas, line_end=line_end
+    )
+    for coding in (encoding, "utf-8"):
+        encode = codecs.getincrementalencoder(coding)(errors="surrogateescape").encode
+        with contextlib.suppress(UnicodeEncodeError):  # a predicted label that the file's encoding lacks
+            return b"".join(map(encode, pieces()))
+    raise AssertionError("UTF-8 has every letter")
 
 
 def _rows_csv(problem: TableProblem) -> str:
