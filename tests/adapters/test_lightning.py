@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from examples import lightning_trainer
@@ -130,3 +131,25 @@ def test_batches_that_the_model_does_not_take_are_told_at_set_up():
     ):
         trainer.fit(Classifier(2), DataLoader(data, batch_size=4))
     assert trainer.global_step == 0
+
+
+def test_samples_that_are_set_aside_are_judged_and_never_trained_on():
+    x, y = torch.arange(200.0)[:, None].repeat(1, 2), torch.tensor([0, 1] * 100)
+    z, seen = np.where(np.arange(200) % 10 < 2, "b", "a"), []
+
+    class Watching(Classifier):
+        def training_step(self, batch, batch_idx):
+            seen.extend(batch[0][:, 0].int().tolist())
+            return super().training_step(batch, batch_idx)
+
+    callback = FairRobustCallback(y, z, clean_ratio=1.0, warmup_epochs=1, held_out=0.1)
+    options = {"max_epochs": 4, "accelerator": "cpu", "enable_checkpointing": False}
+    Trainer(callbacks=[callback], **options, **QUIET).fit(
+        Watching(2), DataLoader(TensorDataset(x, y), batch_size=20)
+    )
+    aside = set(callback.sieve.aside.indices)
+    assert len(aside) == 20
+    assert not aside & set(seen)
+    assert callback.sieve.sampler.plan.balance.is_judged
+    with pytest.raises(InvalidInputError, match="held_out must be below 1"):
+        Sieve(TensorDataset(x), y, z, 20, held_out=1)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from fairsieve.adapters.sieve import Sieve, count_epochs, whole_epochs
+from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
 from fairsieve.errors import InvalidInputError, MissingExtraError
 
 try:
@@ -68,7 +68,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         epochs = count_epochs(
             None if limit in (None, -1) else limit,
             trainer.max_steps,
-            len(self.labels),
+            len(set_aside(len(self.labels), self.options.get("held_out", 0.0), 0)[0]),
             size,
             trainer.accumulate_grad_batches,
         )

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
     check_outputs,
+    compute_outputs,
     cross_entropy,
     forward_features,
     run_in_chunks,
@@ -26,7 +29,7 @@ from fairsieve.sampling.summary import pass_warnings
 from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
-from fairsieve.validation import check_at_least
+from fairsieve.validation import check_at_least, check_share
 
 
 class Sieve:
@@ -45,6 +48,9 @@ class Sieve:
         Of all samples.
     batch_size : int
         Of a global batch, over all processes.
+    held_out : float in [0, 1)
+        Share of the samples that are set aside, and never trained on: groups are then weighted by the gaps of their
+        rates there, and less where the weights cost accuracy.
     share : float
         How many of the samples that an epoch left out are looked at before the next; samples whose
         losses nobody observes are all looked at.
@@ -63,6 +69,7 @@ class Sieve:
         sensitive_features: Any,
         batch_size: int,
         *,
+        held_out: float = 0.0,
         share: float = 0.2,
         forward: Forward | None = None,
         loss: LossFunction = cross_entropy,
@@ -71,10 +78,13 @@ class Sieve:
         labels, groups = as_array("labels", labels), as_array("sensitive_features", sensitive_features)
         check_lengths(len(labels), len(groups))
         check_dataset(dataset, len(labels))
-        own = shard_of(len(labels))
-        rows = slice(own.start, own.stop)
+        trained, aside = set_aside(len(labels), held_out, options.get("seed", 0))
+        own = shard_of(len(trained))
+        rows = trained[own.start : own.stop]
         self.sampler = _FilledBatches(labels[rows], groups[rows], batch_size, **options)
-        self.shard = Subset(dataset, own)
+        self.shard = Subset(dataset, rows.tolist())
+        self.aside = Subset(dataset, aside.tolist())
+        self._labels_aside = labels[aside], groups[aside]
         self.share, self.forward, self.loss = share, forward or forward_features, loss
         self.is_observed = False
         self.convert: Callable[[Any], Any] = lambda batch: batch
@@ -91,7 +101,15 @@ class Sieve:
         if self.sampler.needs_update:
             share = self.share if self.is_observed else 1.0
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self._outputs, **loading)
-            self.sampler.update()
+            self.sampler.update(validation=self._validation(model, loading))
+
+    def _validation(self, model: nn.Module, loading: dict[str, Any]) -> tuple[Any, Any, Any] | None:
+        """Return outputs, labels and groups of the samples that were set aside; None where there are none."""
+        if not len(self.aside):
+            return None
+        size = max(256, 4 * self.sampler.plan.rules.batch_size)
+        outputs = compute_outputs(model, self.aside, chunk_size=size, forward=self._outputs, **loading)
+        return outputs, *self._labels_aside
 
     def _outputs(self, model: nn.Module, batch: Any) -> torch.Tensor:
         """Return a model's outputs in the precision that the framework trains it in."""
@@ -151,6 +169,19 @@ class Sieve:
         """Go on from a state, of as many processes or of another number."""
         self.is_observed = bool(state["is_observed"])
         self.sampler.load_state_dict(state["parts"])
+
+
+def set_aside(samples: int, share: Any, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the samples to train on and those set aside, by chance and ascending.
+
+    >>> [len(part) for part in set_aside(30, 0.1, seed=0)]
+    [27, 3]
+    """
+    if check_share("held_out", share) == 1:
+        raise InvalidInputError("held_out must be below 1, or nothing would be trained on; got 1")
+    is_aside = np.zeros(samples, bool)
+    is_aside[np.random.default_rng(seed).permutation(samples)[: round(share * samples)]] = True
+    return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
 
 def count_epochs(

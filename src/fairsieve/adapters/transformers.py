@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
-from fairsieve.adapters.sieve import Sieve, count_epochs, whole_epochs
+from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
 from fairsieve.errors import CheckpointError, InvalidInputError, MissingExtraError
 
 try:
@@ -73,7 +73,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         epochs = count_epochs(
             limit if self.args.max_steps <= 0 else None,  # steps come before epochs
             self.args.max_steps,
-            len(self.train_dataset),
+            len(set_aside(len(self.train_dataset), self.sieve_options.get("held_out", 0.0), 0)[0]),
             size,
             self.args.gradient_accumulation_steps,
         )
