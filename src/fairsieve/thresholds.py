@@ -80,7 +80,7 @@ class ThresholdRule:
             return f"{self.values[0]:g}"
         return ":".join(filter(None, [self.kind, ",".join(f"{value:g}" for value in self.values)]))
 
-    def choose(self, scores: Floats, chances: Floats) -> float:
+    def choose(self, scores: Floats, chances: Floats, weights: Floats | None = None) -> float:
         """Choose the threshold; a sample is predicted positive where its score is that or more.
 
         Parameters
@@ -89,6 +89,8 @@ class ThresholdRule:
             Probabilities of the positive class.
         chances : array of shape (n,)
             How likely each sample is positive: 0 or 1 for labels that are taken as they are.
+        weights : array of shape (n,), optional
+            A weight of 2 is the same as the sample twice.
 
         Examples
         --------
@@ -101,9 +103,10 @@ class ThresholdRule:
         order = np.argsort(-scores, kind="stable")
         ordered = scores[order]
         last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # of those with the same score
-        flagged = np.append(0, last + 1)
-        hits = np.append(0.0, np.cumsum(chances[order])[last])
-        worth = self._judge(flagged, hits, float(chances.sum()), len(scores))
+        weights = np.ones(len(scores)) if weights is None else weights
+        flagged = np.append(0.0, np.cumsum(weights[order])[last])
+        hits = np.append(0.0, np.cumsum((weights * chances)[order])[last])
+        worth = self._judge(flagged, hits, float(weights @ chances), float(weights.sum()))
         best = np.flatnonzero(worth >= worth.max() - 1e-12)
         place = int(best[(len(best) - 1) // 2])
         if place == len(last):  # everybody
@@ -113,7 +116,7 @@ class ThresholdRule:
         middle = (above + below) / 2
         return middle if middle > below else above  # neighbours have nothing between them
 
-    def _judge(self, flagged: NDArray[Any], hits: Floats, positives: float, total: int) -> Floats:
+    def _judge(self, flagged: NDArray[Any], hits: Floats, positives: float, total: float) -> Floats:
         """Return how good it is to predict the highest scores positive, for each number of them."""
         false = flagged - hits
         if self.kind == "rate":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 from pathlib import Path
 
@@ -57,12 +58,9 @@ def test_met_means_that_no_two_groups_differ_by_more_than_the_tolerance(data, fa
     assert (model.stopped_ == "met") == (model.path_["gap"].iloc[-1] <= 0.05)
     assert (model.stopped_ == "met") == (model.gap_ <= 0.05)
     assert model.stopped_ == "met" or clean_ratio < 1.0
-    # What needs no labels is judged on all rows; else those that are believed count.
-    every = not NOTIONS[fairness].needs_labels or clean_ratio == 1.0
-    rows = np.arange(len(data)) if every else model.sample_indices_
-    options = {"sensitive_features": data.groups[rows], "method": "between_groups"}
-    found = disparity(fairness, data.labels[rows], model.predict(data.features[rows]), **options)
-    assert found == pytest.approx(model.gap_, abs=1e-6 if every else 0.01)  # one sample is taken in part
+    options = {"sensitive_features": data.groups, "method": "between_groups"}
+    found = disparity(fairness, data.labels, model.predict(data.features), **options)
+    assert found == pytest.approx(model.gap_, abs=1e-6)  # of all rows, also of those that were not selected
 
 
 def test_many_columns_and_classes_are_scikit_learns_model():
@@ -70,14 +68,15 @@ def test_many_columns_and_classes_are_scikit_learns_model():
     rng = np.random.default_rng(0)
     features = StandardScaler().fit_transform(rng.normal(size=(500, 300)))
     labels = (features[:, :3] + rng.normal(size=(500, 3))).argmax(axis=1)
-    model = FairRobustClassifier(None, clean_ratio=1.0).fit(features, labels)
+    # On columns that are measured by two standard deviations a quarter is scikit-learn's C=1 on standardised ones.
+    model = FairRobustClassifier(None, clean_ratio=1.0, ridge=0.25).fit(features, labels)
     oracle = LogisticRegression(tol=1e-8, max_iter=1000).fit(features, labels)
     assert model.predict_proba(features) == pytest.approx(oracle.predict_proba(features), abs=0.01)
 
 
 @pytest.mark.skipif(not ARRAYS.exists(), reason="the authors' arrays are not beside the project")
 @pytest.mark.parametrize(
-    ("flips", "fairness", "accuracy", "disparity"),
+    ("flips", "fairness", "accuracy", "most"),
     [
         ("general", "equalized_odds", 0.720, 0.085),
         ("general", "demographic_parity", 0.714, 0.03),
@@ -85,19 +84,19 @@ def test_many_columns_and_classes_are_scikit_learns_model():
         ("group-targeted", "demographic_parity", 0.712, 0.07),
     ],
 )
-def test_on_the_authors_arrays_it_settles_where_the_paper_does(flips, fairness, accuracy, disparity):
+def test_on_the_authors_arrays_it_settles_where_the_paper_does(flips, fairness, accuracy, most):
     parts, noisy = load_authors_arrays(ARRAYS)
     found = []
     for max_iter in (200, 400, 800):
         model = fit(parts.train, labels=noisy[flips], fairness=fairness, clean_ratio=0.9, max_iter=max_iter)
-        assert model.stopped_ in ("met", "exhausted")
+        assert model.stopped_ != "limit"
         predicted = model.predict(parts.test.features)
         right = float((predicted == parts.test.labels).mean())
         groups = {"sensitive_features": parts.test.groups}
         found.append((right, disparity(fairness, parts.test.labels, predicted, **groups)))
     assert len(set(found)) == 1
     assert found[0][0] >= accuracy
-    assert found[0][1] <= disparity
+    assert found[0][1] <= most
 
 
 def test_the_path_is_monotone_and_every_point_of_it_can_be_had(data):
@@ -209,14 +208,37 @@ def test_no_suspects_where_no_label_is_wrong(data):
     assert fit(data).suspects().empty
 
 
-def test_a_gap_that_weights_cannot_close_is_told_with_what_would_help(data):
-    model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.01)
-    with pytest.warns(
-        FairnessWarning, match=r"no shift of weight .* among the features; thresholds by group"
-    ):
-        model.fit(data.features[:, :2], data.labels, sensitive_features=data.groups)
-    assert model.stopped_ == "exhausted"
-    assert model.gap_ > 0.01
+def test_what_weights_cannot_reach_constraints_do_and_the_cost_is_told(data):
+    """The group is no feature, so that no weight of its rows equalises."""
+    for tolerance in (0.1, 0.02):
+        model = FairRobustClassifier(clean_ratio=1.0, tolerance=tolerance)
+        with pytest.warns(FairnessWarning, match=r"the tolerance of .* costs .*% of accuracy"):
+            model.fit(data.features[:, :2], data.labels, sensitive_features=data.groups)
+        assert model.stopped_ == "met"
+        assert model.gap_ <= tolerance
+    unnamed = FairRobustClassifier(clean_ratio=1.0).fit(
+        data.features[:, :2], data.labels, sensitive_features=data.groups
+    )
+    assert unnamed.stopped_ == "cost"
+    assert unnamed.comparison_.accuracy >= unnamed.comparison_.plain_accuracy - 0.01
+    assert unnamed.gap_ < unnamed.comparison_.plain_gap
+
+
+def test_an_unreachable_tolerance_names_the_gap_that_is_left():
+    """Ten people of one label in one group: a rate of theirs is a tenth or more from any other, or none at all."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], [300, 30])
+    labels = np.r_[rng.integers(0, 2, 300), rng.integers(0, 2, 30)]
+    X = np.c_[labels + rng.normal(size=330), groups]
+    model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, labels, sensitive_features=groups)
+    assert model.stopped_ == "unreachable"
+    assert any(
+        re.search(r"how often . is predicted of those labelled .: . least", str(each.message))
+        for each in caught
+    )
 
 
 def test_the_limit_is_told():
@@ -233,7 +255,7 @@ def test_without_groups_no_fairness_is_asked_for(data):
         in_pipeline.fit(data.features, data.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = FairRobustClassifier(None, clean_ratio=1.0).fit(data.features, data.labels)
+        model = FairRobustClassifier(None, clean_ratio=1.0, ridge=0.25).fit(data.features, data.labels)
     plain = LogisticRegression(C=1.0).fit(StandardScaler().fit_transform(data.features), data.labels)
     chances = plain.predict_proba(StandardScaler().fit_transform(data.features))
     assert model.predict_proba(data.features) == pytest.approx(chances, abs=1e-3)
@@ -244,11 +266,11 @@ def test_the_plain_model_is_kept_where_the_fair_one_is_no_better():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(1200, 3)), rng.integers(0, 2, 1200)
     labels = (X[:, 0] + rng.normal(size=1200) > 0).astype(int)
-    model = FairRobustClassifier(clean_ratio=1.0)
+    labels_of_all = FairRobustClassifier(clean_ratio=1.0)
     with pytest.warns(FairnessWarning, match="The plain model is kept"):
-        model.fit(X, labels, sensitive_features=groups)
-    assert model.is_plain_
-    assert np.array_equal(model.coef_, model.plain_model_.coef_)
+        labels_of_all.fit(X, X[:, 0] > 0, sensitive_features=groups)
+    assert labels_of_all.is_plain_
+    assert np.array_equal(labels_of_all.coef_, labels_of_all.plain_model_.coef_)
     named = FairRobustClassifier(clean_ratio=1.0, tolerance=0.02)
     with pytest.warns(FairnessWarning, match="The fair model is kept, as tolerance was named"):
         named.fit(X, labels, sensitive_features=groups)
@@ -340,7 +362,6 @@ def test_in_pipelines_and_searches(data):
 def test_a_stopped_training_says_so(data):
     with interrupt_solver_after(12), pytest.warns(FairsieveWarning, match="training was stopped after"):
         model = fit(data, clean_ratio=0.9, tolerance=0.001)
-    assert model.interrupted_
     assert model.stopped_ == "interrupted"
     assert np.isfinite(model.predict_proba(data.features)).all()
 
@@ -361,11 +382,6 @@ def test_bad_parameters_are_named_at_fit(data, options, message):
     error = RuntimeError if "device" in options else InvalidInputError
     with pytest.raises(error, match=message):
         fit(data, **options)
-
-
-def test_an_old_spelling_names_the_new_one():
-    with pytest.raises(InvalidInputError, match=r"'module' since 0\.2; use fairsieve\.fit"):
-        FairRobustClassifier(module=None)
 
 
 def test_bad_data_is_named(data, fitted):
@@ -389,5 +405,5 @@ def test_wide_tables_of_very_many_rows(monkeypatch):
     features = np.column_stack([data.features, rng.normal(size=(500, 5))])
     model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.1)
     model.fit(features, data.labels, sensitive_features=data.groups)
-    assert model.gap_held_out_ is None
+    assert not model.is_held_out_
     assert model.gap_ <= 0.1

@@ -8,7 +8,7 @@ import pytest
 
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.models import AutogradTrainer
-from fairsieve.training.solver import _Search
+from fairsieve.training.solver import _Solver
 
 SHORT = {
     "epochs": 12,
@@ -59,7 +59,7 @@ def stop_after(epochs, error=Killed):
 @contextmanager
 def interrupt_solver_after(fits):
     """Interrupt FairRobustClassifier after so many fits of its linear model."""
-    original, done = _Search.train, []
+    original, done = _Solver.train, []
 
     def train(self, *arguments, **options):
         done.append(0)
@@ -68,7 +68,7 @@ def interrupt_solver_after(fits):
         return original(self, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Search, "train", train)
+        patch.setattr(_Solver, "train", train)
         yield
 
 

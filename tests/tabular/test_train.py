@@ -88,7 +88,7 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
 
     def interrupted(self, *arguments, **options):
         fit(self, *arguments, **options)
-        self.interrupted_ = True
+        self.stopped_ = "interrupted"
         return self
 
     monkeypatch.setattr(FairRobustClassifier, "fit", interrupted)

@@ -25,7 +25,8 @@ from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit, add_up
+from fairsieve.training.linear_rows import LinearRows, add_up
+from fairsieve.training.rows import EVERYTHING, LossLimit
 from fairsieve.training.solver import MANY, Point
 
 Floats = NDArray[np.float64]
@@ -87,7 +88,7 @@ class DaskRows:
     ) -> None:
         self.parts, self.shape = parts, shape
         self.starts = (np.cumsum(sizes) - sizes).tolist()  # the numbers of their first rows
-        self.features = first[:0]  # no rows: the solver asks for its precision
+        self.is_single = first.dtype.itemsize < 8
         self.samples, self.columns = sum(sizes), first.shape[1]
         self.outputs = 1 if shape[0] <= 2 else shape[0]
         self.selection: tuple[Floats, LossLimit] | None = None
@@ -107,6 +108,10 @@ class DaskRows:
     hessian_times = partialmethod(sum, "hessian_times")
     confusion = partialmethod(sum, "confusion")
     loss_counts = partialmethod(sum, "loss_counts")
+    standard_moments = partialmethod(sum, "standard_moments")
+    score_moments = partialmethod(sum, "score_moments")
+    soft_confusion = partialmethod(sum, "soft_confusion")
+    soft_gradient = partialmethod(sum, "soft_gradient")
 
     def on_device(self, device: str | None) -> DaskRows:
         return self

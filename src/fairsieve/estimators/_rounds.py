@@ -221,7 +221,7 @@ class Rounds:
             state = self.train(state, found)
         if min(each.gap for each in self.done_rounds) <= self.tolerance:
             return "met"
-        return "limit" if len(self.done_rounds) > self.settings.max_iter else "exhausted"
+        return "limit" if len(self.done_rounds) > self.settings.max_iter else "unreachable"
 
     def is_enough(self, state: Round, plain: Round) -> bool:
         """Say whether a round is within the tolerance, and no more accuracy was lost than might be won back."""

@@ -21,6 +21,7 @@ from fairsieve.optional import is_dask
 from fairsieve.rates import Rates
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
+from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import Gap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
@@ -226,6 +227,8 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         if self.tolerance is not None:
             check_share("tolerance", self.tolerance)
+        if self.max_accuracy_loss is not None:
+            check_share("max_accuracy_loss", self.max_accuracy_loss)
         check_at_least("max_iter", self.max_iter, 1)
 
     def _settings(self, cells: Cells, compared: bool, **more: Any) -> SolverSettings:
@@ -233,17 +236,33 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         notion = find_notion(self.fairness or EO)
         return SolverSettings(
             fairness=notion.name,
-            positive=0 if self.fairness is None else positive_code(notion.name, cells, self.pos_label),
+            positive=positive_code(notion.name, cells, self.pos_label),
             named_groups=cells.named_groups if compared else 0,
             tolerance=None if self.tolerance is None else float(self.tolerance),
             max_iter=self.max_iter,
+            classes=len(cells.classes),
+            max_accuracy_loss=self.max_accuracy_loss,
             **more,
         )
 
     def _prefers_plain(self) -> bool:
-        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is not better."""
-        verdict = self.comparison_ and self.comparison_.verdict
-        return self.tolerance is None and verdict in ("worse", "no different")
+        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is no fairer."""
+        found: PlainComparison | None = self.comparison_
+        if self.tolerance is not None or found is None:
+            return False
+        return bool(found.verdict == "worse" or found.gap >= found.plain_gap)
+
+    def _describe_gap(self) -> str:
+        """Say between whom the widest gap of the model is, and in which rate."""
+        gaps = getattr(self, "_gaps", [])
+        if not gaps:
+            return ""
+        rate, names = gaps[0].rate, self.sensitive_values_
+        low, high = names[gaps[0].low], names[gaps[0].high]
+        if rate.predicted < 0 or rate.of_predicted >= 0:
+            return f" (between the groups {low} and {high})"
+        among = "" if rate.of_true < 0 else f" of those labelled {self.classes_[rate.of_true]}"
+        return f" (how often {self.classes_[rate.predicted]} is predicted{among}: {low} least, {high} most)"
 
     def _tell(self) -> None:
         """Warn where training was stopped, a gap above the tolerance is left, or the fair model is not better."""
@@ -258,21 +277,30 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.tolerance_:.3g}: raise max_iter",
                 ConvergenceWarning,
             ),
-            "exhausted": (
-                f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and no "
-                "shift of weight between groups narrows it further. What would help: the group, or a column that "
-                "stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger "
-                "tolerance",
+            "unreachable": (
+                f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and "
+                f"nothing that was tried narrows it further{self._describe_gap()}. What would help: the group, or a "
+                "column that stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); "
+                "or a larger tolerance",
                 FairnessWarning,
             ),
         }
         if self.stopped_ in stops:
             warnings.warn(*stops[self.stopped_], stacklevel=3)
+        found = self.comparison_
+        loss = found.plain_accuracy - found.accuracy if found is not None else 0.0
+        if self.tolerance is not None and found is not None and loss > max(0.01, 2 * found.accuracy_error):
+            warnings.warn(
+                f"the tolerance of {self.tolerance_:.3g} costs {loss:.1%} of accuracy: {found}. at(tolerance=…) gives "
+                "milder models of the path",
+                FairnessWarning,
+                stacklevel=3,
+            )
         finding = {
             "worse": "came out worse than the plain one",
             "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
         }.get(verdict or "")
-        if finding is not None:
+        if finding is not None and (self.is_plain_ or self.tolerance is not None):
             kept = "plain model is kept" if self.is_plain_ else "fair model is kept, as tolerance was named"
             warnings.warn(
                 f"the fair model {finding}: {self.comparison_}. The {kept}", FairnessWarning, stacklevel=3
@@ -282,3 +310,12 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _as_stored(column: pd.Series) -> tuple[NDArray[Any], str | None]:
     """Return a column as an array, and its type where that is pandas' own one of texts."""
     return column.to_numpy(), "str" if isinstance(column.dtype, pd.StringDtype) else None
+
+
+def check_two_classes(rule: ThresholdRule, cells: Cells) -> None:
+    """Refuse a threshold where there are more than two classes."""
+    if not rule.is_default and len(cells.classes) != 2:
+        raise InvalidInputError(
+            f"threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got {rule} with "
+            f"{len(cells.classes)} labels: leave it out, or make two labels of them"
+        )

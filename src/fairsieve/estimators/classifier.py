@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -11,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, InvalidInputError
-from fairsieve.estimators.base import FairEstimator, compare_models
+from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.inputs import (
     Checked,
     check_features,
@@ -24,18 +24,25 @@ from fairsieve.inputs import (
     warn_of_groups,
 )
 from fairsieve.label_noise.estimate import estimate_of, warn_if_inconclusive
-from fairsieve.label_noise.flip_model import transitions, true_sums
+from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.notions import EO
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
+from fairsieve.samples import draw_rows
 from fairsieve.selection.fairness import positive_code
+from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.solver import Point, solve
+from fairsieve.training.rows import Table
+from fairsieve.training.solver import Folds, Point, solve
+from fairsieve.validation import check_positive
 
+FOLDS = 5
+MOST_CHOSEN_BY = 6_000  # rows by which the ridge and the cleaning are chosen
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
@@ -58,9 +65,20 @@ class FairRobustClassifier(FairEstimator):
         Share of the labels believed to be right; if unsure, choose a lower value. "auto" estimates it, and which
         labels are wrong, as far as the data can say.
     tolerance : float in [0, 1], optional
-        The largest difference between any two groups, in the rates that the notion compares, that may remain. When
-        None, 0.02, or one standard error of the widest gap where that is more (the rows could not tell); then the
-        plain model is kept where the fair one is not measurably better.
+        The largest difference between any two groups, in the rates that the notion compares, that may remain,
+        whatever it costs. When None, 0.02 is aimed at as far as ``max_accuracy_loss`` allows, and the plain model is
+        kept where the fair one is no fairer.
+    max_accuracy_loss : float in [0, 1] or None, default=0.01
+        What that may cost in accuracy beside the plain model, as far as the rows can tell: the loss and its standard
+        error are no more. None lifts the limit.
+    ridge : float or "auto", default="auto"
+        How strongly coefficients are held back. Columns are measured by two standard deviations or, of two values, by
+        their distance: there 1 is scikit-learn's C=1. "auto" chooses 1 or more by held-out loss, where rows are few
+        for the columns.
+    threshold : float or str, default=0.5
+        The probability from which on the positive one of two classes is predicted, and at which rates are made
+        equal; or a rule that chooses it: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false
+        positives and false negatives) or "rate:SHARE" (so many are predicted positive).
     max_iter : int
         The most updates, as a safety limit.
     pos_label : label, optional
@@ -84,20 +102,29 @@ class FairRobustClassifier(FairEstimator):
         The tolerance that was used.
     gap_ : float
         The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected.
-    gap_held_out_ : float or None
-        The same number where those rows were held out, as where there are few rows for the columns; None elsewhere.
-    stopped_ : {"met", "exhausted", "limit", "interrupted"}
-        Why it ended: the tolerance was met; no shift of weight narrows the widest gap further; ``max_iter``; Ctrl-C.
+    is_held_out_ : bool
+        Whether that was measured on rows that the model did not see, as where there are few rows for the columns.
+    stopped_ : {"met", "cost", "unreachable", "limit", "interrupted"}
+        Why it ended: the tolerance was met; no tolerance was named, and less would cost more than
+        ``max_accuracy_loss``; nothing that was tried narrows the widest gap further; ``max_iter``; Ctrl-C.
     n_iter_ : int
         Updates that were made.
     path_ : DataFrame
-        ``accuracy``, ``gap`` and ``selected`` rows of every model on the way, the one with natural ratios first.
+        ``accuracy``, ``gap`` and ``selected`` rows of the models that no other beats in both accuracy and gap, from the
+        widest gap to the narrowest; measured on all rows, with labels as they are believed.
     path_models_ : list of LogisticRegression
         The models of the path, as scikit-learn's.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
     effective_weights_ : array of shape (classes, groups)
-        The share of the training weight that each cell had, divided by its share of the rows.
+        How strongly each cell pulled, beside what its rows would by themselves: its share of the training weight,
+        divided by its share of the rows, and where gaps were constrained what that added; below 0, towards another
+        class.
+    ridge_ : float
+        The ridge that was used.
+    left_out_ : integer array
+        Rows of the training data that were not trained on, since given labels are predicted better without them. It is
+        not said that their labels are wrong, and rates are judged on them too.
     clean_ratio_ : float
         The clean ratio that was used.
     estimate_ : CleanRatioEstimate or None
@@ -110,8 +137,8 @@ class FairRobustClassifier(FairEstimator):
         The fair model beside the plain one, and a ``verdict``; None where no fairness was asked for.
     is_plain_ : bool
         Whether the plain model was kept.
-    interrupted_ : bool
-        Whether training was stopped early; the model is then the best so far.
+    threshold_ : float
+        As given, or as the rule chose it.
     n_features_in_ : int
     feature_names_in_ : array
         Where the features have names.
@@ -133,6 +160,9 @@ class FairRobustClassifier(FairEstimator):
         *,
         clean_ratio: float | Literal["auto"] = "auto",
         tolerance: float | None = None,
+        max_accuracy_loss: float | None = 0.01,
+        ridge: float | Literal["auto"] = "auto",
+        threshold: float | str = 0.5,
         max_iter: int = 200,
         pos_label: Any | None = None,
         device: str | None = None,
@@ -142,6 +172,9 @@ class FairRobustClassifier(FairEstimator):
         self.fairness = fairness
         self.clean_ratio = clean_ratio
         self.tolerance = tolerance
+        self.max_accuracy_loss = max_accuracy_loss
+        self.ridge = ridge
+        self.threshold = threshold
         self.max_iter = max_iter
         self.pos_label = pos_label
         self.device = device
@@ -179,6 +212,9 @@ class FairRobustClassifier(FairEstimator):
             For rows that were not checked at random: the inverse of the chance to be checked.
         """
         self._check_parameters()
+        if self.ridge != "auto":
+            check_positive("ridge", self.ridge)
+        rule = ThresholdRule.parse(self.threshold)
         table, verified = None, None
         if is_dask(X):
             from fairsieve.estimators._dask import DaskTable
@@ -189,29 +225,42 @@ class FairRobustClassifier(FairEstimator):
             checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
             verified = check_verification(checked, verified_labels, verified_weight)
         cells = checked.data.cells
+        check_two_classes(rule, cells)
+        if table is not None and rule.kind != "fixed":
+            raise InvalidInputError(
+                f"threshold must be a number where X is a dask collection; got {rule}: choose it on some of the rows"
+            )
         if sensitive_features is not None and self.fairness is not None:
             warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)
         self._estimate(checked, verified)
-        rows, plain_rows, clean_ratio = self._believe(checked, table)
-        folds = None if table is not None else self._folds(checked)
+        believed, given, clean_ratio = self._believe(checked, table)
+        deals = [] if table is not None else self._deal(checked)
+        ridge, cleaning = self._choose_by_held_out(checked, believed, given, deals, clean_ratio)
+        train, folds = believed, None
+        if cleaning is not None:
+            train = believed.with_weights(believed.host_weights * cleaning.kept)
+        if deals and self._is_small(checked):
+            folds = Folds(deals[0], (cleaning.by_fold or None) if cleaning else None)
+        self.left_out_ = np.zeros(0, np.int64) if cleaning is None else checked.rows[~cleaning.kept]
+        judged = believed if self._correction() is None else given
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
-            settings = self._settings(
-                cells, compared, clean_ratio=clean_ratio, correct=self._correction(), report=report
-            )
-            solution = solve(rows, plain_rows, settings, folds)
-        self._solution, self._points = solution, solution.points
-        self.tolerance_ = solution.tolerance
+            settings = self._settings(cells, compared, clean_ratio=clean_ratio, threshold=rule, report=report)
+            rows = Table(train, believed, judged, given, self._correction())
+            solution = solve(rows, settings, folds, ridge)
+        self.ridge_ = ridge
+        self._solution, self._points, self._positive = solution, solution.points, settings.positive
+        self.tolerance_, self.is_held_out_ = solution.tolerance, solution.held_out
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
-        self.interrupted_ = solution.stopped == "interrupted"
         self.path_ = pd.DataFrame(
             [(each.accuracy, each.gap, float(each.models[0].masses.sum())) for each in solution.points],
             columns=["accuracy", "gap", "selected"],
         )
+        chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
         self.comparison_ = None
-        if compared and not self.interrupted_:
+        if compared and solution.stopped != "interrupted":
             self.comparison_ = compare_models(
-                solution.together,
+                solution.together[chosen],
                 settings,
                 noise=1 - clean_ratio,
                 believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
@@ -222,13 +271,13 @@ class FairRobustClassifier(FairEstimator):
         self.plain_model_ = self._as_sklearn(solution.plain.linear)
         self.path_models_ = [self._as_sklearn(point.linear) for point in solution.points]
         self.sensitive_values_ = cells.groups
-        self._store(solution.plain if self.is_plain_ else solution.points[solution.chosen])
+        self._store(solution.plain if self.is_plain_ else solution.chosen)
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
-        chosen = solution.points[0 if self.is_plain_ else solution.chosen]
+        chosen_point = solution.natural if self.is_plain_ else solution.chosen
         if table is None:
-            self._list_suspects(checked, rows, chosen, clean_ratio)
+            self._list_suspects(checked, given, chosen_point, clean_ratio)
         else:
-            table.list_suspects(self, chosen)
+            table.list_suspects(self, chosen_point)
         self._tell()
         return self
 
@@ -283,22 +332,51 @@ class FairRobustClassifier(FairEstimator):
             plain = plain.with_labels(estimate.true_codes)
         return plain, plain, estimate.clean_ratio if estimate.aimed or estimate.acts else 1.0
 
-    def _correction(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+    def _correction(self) -> NDArray[np.float64] | None:
         """Return what turns counts by given label into counts by true class, where labels are flipped at random."""
         estimate = self.estimate_
         if estimate is None or not estimate.acts or estimate.verified is not None or estimate.aimed:
             return None
-        table = transitions(estimate.flip_rates)
-        return lambda counts: true_sums(counts, table)
+        return np.asarray(np.linalg.inv(transitions(estimate.flip_rates)))
 
-    def _folds(self, checked: Checked) -> NDArray[np.int64] | None:
-        """Deal the rows to folds where a model would learn them by heart; equal rows go to the same one."""
+    def _is_small(self, checked: Checked) -> bool:
+        """Say whether a model would learn its rows by heart, so that it must be judged on others."""
         data = checked.data
         parameters = (data.features.shape[1] + 1) * max(len(data.cells.classes) - 1, 1)
-        counts = data.cells.counts.sum(axis=1)
-        if len(data) >= LEARNT_BY_HEART * parameters or counts[counts > 0].min() < FEWEST:
-            return None
-        return content_folds(data)
+        weights = np.ones(len(data)) if checked.weights is None else checked.weights
+        return bool(weights.sum() < LEARNT_BY_HEART * parameters)
+
+    def _deal(self, checked: Checked) -> list[NDArray[np.int64]]:
+        """Deal the rows to folds, twice; equal rows go to the same one. None where there is too little."""
+        data = checked.data
+        weights = np.ones(len(data)) if checked.weights is None else checked.weights
+        masses = np.bincount(data.cells.label_codes, weights)
+        if masses[masses > 0].min() < FEWEST:
+            return []
+        return [content_folds(data, weights, FOLDS, deal) for deal in range(2)]
+
+    def _choose_by_held_out(
+        self,
+        checked: Checked,
+        believed: LinearRows,
+        given: LinearRows,
+        deals: list[NDArray[np.int64]],
+        clean_ratio: float,
+    ) -> tuple[float, Cleaning | None]:
+        """Choose the ridge, and which labels to leave out."""
+        known = RIDGES[0] if self.ridge == "auto" else float(self.ridge)
+        if not deals:
+            return known, None
+        part = draw_rows(given.samples, MOST_CHOSEN_BY)
+        few, (outer, inner) = given.take(part), (deal[part] for deal in deals)
+        is_open = self.ridge == "auto" and self._is_small(checked)
+        ridge = choose_ridge(few, outer) if is_open else known
+        if clean_ratio < 1.0 or self.clean_ratio != "auto":
+            return ridge, None
+        cleaning = choose_cleaning(few, believed.take(part), outer, inner, ridge)
+        if cleaning is not None and len(part) < given.samples:
+            cleaning = Cleaning(cleaning.share, keep_believable(given, cleaning.share, ridge), [])
+        return ridge, cleaning
 
     def _choose(self, place: int) -> None:
         """Take another model of the path."""
@@ -308,9 +386,10 @@ class FairRobustClassifier(FairEstimator):
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
         self.coef_, self.intercept_ = point.linear.coef, point.linear.intercept
-        self.gap_ = point.gap
-        self.gap_held_out_ = point.gap if self._solution.held_out else None
-        self.ratios_, self.effective_weights_ = point.ratios, self._solution.effective_weights(point)
+        self.gap_, self._cut, self._gaps = point.gap, point.cut, point.gaps
+        positive = self._positive
+        self.threshold_ = float(expit(point.cut if positive == 1 else -point.cut))
+        self.ratios_, self.effective_weights_ = point.ratios, point.effective
 
     def _list_suspects(self, checked: Checked, rows: LinearRows, point: Point, clean_ratio: float) -> None:
         """List the rows whose labels are doubted, and store what was believed."""
@@ -346,7 +425,8 @@ class FairRobustClassifier(FairEstimator):
         """Predict by a method of the linear model; for a dask array or data frame, when it is computed."""
         check_is_fitted(self)
         labels = self.classes_ if kind == "predict_codes" else None
-        predict = partial(_predict_part, LinearModel(self.coef_, self.intercept_), kind, labels)
+        shift = self._cut if kind == "predict_codes" else 0.0
+        predict = partial(_predict_part, LinearModel(self.coef_, self.intercept_ - shift), kind, labels)
         if is_dask(X):
             from fairsieve.estimators._dask import predict_lazily
 

@@ -26,7 +26,7 @@ from fairsieve.estimators._learner import (
     select_rows,
 )
 from fairsieve.estimators._rounds import Entries, Round, Rounds
-from fairsieve.estimators.base import FairEstimator, compare_models
+from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.files import make_folder
 from fairsieve.inputs import read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
@@ -35,11 +35,11 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells, unmasked
+from fairsieve.selection.cells import unmasked
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
-from fairsieve.validation import check_share, shown
+from fairsieve.validation import shown
 
 
 class SieveClassifier(FairEstimator):
@@ -108,9 +108,9 @@ class SieveClassifier(FairEstimator):
     sensitive_values_ : list
         The groups; tuples, where several columns are crossed. A last value None stands for the samples
         without a group, which train but do not count for fairness.
-    gap_, gap_held_out_ : float
+    gap_ : float
         The widest gap that is left, out of fold, with corrected labels where labels are corrected.
-    stopped_ : {"met", "exhausted", "limit"}
+    stopped_ : {"met", "unreachable", "limit"}
         Why it ended: the tolerance was met; no shift of weight narrows the widest gap further; ``max_iter``.
     n_iter_ : int
         Rounds after the plain one.
@@ -221,8 +221,6 @@ class SieveClassifier(FairEstimator):
         """
         check_estimator(self.estimator)
         self._check_parameters()
-        if self.max_accuracy_loss is not None:
-            check_share("max_accuracy_loss", self.max_accuracy_loss)
         rule = ThresholdRule.parse(self.threshold)
         X, labels = check_targets(type(self).__name__, X, y)
         checked = check_sieve_samples(X, labels, sensitive_features, sample_weight)
@@ -234,7 +232,7 @@ class SieveClassifier(FairEstimator):
             warn_of_groups(cells)
         seed = read_seed(self.random_state, self.checkpoint_dir)
         positive_code(self.fairness, cells, self.pos_label)  # names what is wrong before any work
-        _check_two_classes(rule, cells)
+        check_two_classes(rule, cells)
         folds = make_folds(self.cv, X, cells, rows, given, seed)
         verified = check_verification(checked, verified_labels, verified_weight)
         if verified is not None:
@@ -338,7 +336,7 @@ class SieveClassifier(FairEstimator):
         chosen, cells = self.rounds_[place], self._cells
         self.is_plain_, self.best_round_ = place == 0, place
         self.estimator_, self._fitted_classes = fitted
-        self.gap_ = self.gap_held_out_ = chosen.gap
+        self.gap_ = chosen.gap
         self.ratios_ = chosen.ratios
         self.weights_ = np.zeros(self._given)
         self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
@@ -420,12 +418,3 @@ def _check_picklable(fit_params: dict[str, Any]) -> None:
         raise InvalidInputError(
             f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
         ) from None
-
-
-def _check_two_classes(rule: ThresholdRule, cells: Cells) -> None:
-    """Refuse a threshold where there are more than two classes."""
-    if not rule.is_default and len(cells.classes) != 2:
-        raise InvalidInputError(
-            f"threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got {rule} with "
-            f"{len(cells.classes)} labels: leave it out, or make two labels of them"
-        )

@@ -59,7 +59,7 @@ class Survey:
     members, places : integer arrays
         All samples of the data that equal one of them, and which one.
     features : array of shape (n, columns)
-        The most telling features, then a column for each group but one.
+        The most telling features, then columns for the groups.
     columns : integer array
         Which features those are.
     labels, groups : integer arrays of shape (n,)
@@ -88,7 +88,7 @@ class Survey:
     def draw(cls, data: Samples, weights: Floats) -> Survey:
         """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
-        content, exact = _checksums(data, codes % group_count)
+        content, exact, by_content = _checksums(data, weights)
         order = np.lexsort((codes, exact, content))
         differs = np.ones(len(order), bool)
         differs[1:] = (np.diff(exact[order]) != 0) | (np.diff(codes[order]) != 0)
@@ -99,7 +99,8 @@ class Survey:
         counts = np.bincount(places, weights[members]).astype(np.float64)
         labels, groups = codes[rows] // group_count, codes[rows] % group_count
         features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
-        columns = _telling_columns(features, labels, classes, counts)
+        # Columns stand in an order of their own, so that ties between them do not depend on the table's.
+        columns = by_content[_telling_columns(features[:, by_content], labels, classes, counts)]
         features, folds = features[:, columns], _deal(content[rows], codes[rows], counts)
         design = with_groups(features, groups, group_count)
         return cls(members, places, design, columns, labels, groups, classes, group_count, counts, folds)
@@ -145,41 +146,68 @@ def chunks(samples: int) -> Iterator[slice]:
 
 
 def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
-    """Append a column for each group but the first."""
-    return np.column_stack([features, np.equal.outer(groups, np.arange(1, group_count))])
+    """Append a column for each group, or one for the second of two; so that no group is a reference."""
+    first = 1 if group_count <= 2 else 0
+    return np.column_stack([features, np.equal.outer(groups, np.arange(first, group_count))])
 
 
-def content_folds(data: Samples) -> Codes:
-    """Deal samples to folds by what they hold: the order of the rows and their number of copies do not matter."""
-    content, _ = _checksums(data, data.cells.host_codes % data.cells.shape[1])
-    return _deal(content, data.cells.host_codes.astype(np.int64), np.ones(len(data)))
+def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deal: int = 0) -> Codes:
+    """Deal samples to folds by what they hold.
+
+    Names and codes of columns and groups, their order, the order of the rows and whether a row stands there twice or
+    weighs 2 do not matter. Another ``deal`` is as good.
+    """
+    content = _checksums(data, weights)[0]
+    if deal:
+        content = hash_array(content + np.uint64(deal), categorize=False)
+    return _deal(content, data.cells.host_codes.astype(np.int64), weights, count)
 
 
-def _checksums(data: Samples, groups: Codes) -> tuple[Keys, Keys]:
-    """Compute two checksums of each sample's features and group: one that scaling a column leaves, and an exact one."""
-    parts = [dense(data.features[part]).reshape(len(groups[part]), -1) for part in chunks(len(data))]
+def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Keys, Codes]:
+    """Compute two checksums of each sample's features: one that scaling a column leaves, and an exact one.
+
+    A column is known by moments of what it holds, not by its place or name; a constant one counts for nothing. The
+    last answer is the order of the columns by that.
+    """
+    width = int(np.prod(data.features.shape[1:]))
+    parts = [
+        dense(data.features[part]).reshape(-1 if width else len(weights[part]), width)
+        for part in chunks(len(data))
+    ]
     low = np.min([part.min(axis=0) for part in parts], axis=0).astype(np.float64)
     high = np.max([part.max(axis=0) for part in parts], axis=0).astype(np.float64)
     scale = np.divide(LEVELS, high - low, out=np.zeros_like(low), where=high > low)
-    factors = np.random.default_rng(0).integers(0, 2**63, len(low) + 1).astype(np.uint64)
-    factors = factors * np.uint64(2) + np.uint64(1)  # odd numbers lose no bit
-    found = []
-    for part in parts:
+    levels, exact, moments = [], [], np.zeros((3, len(low)))
+    for part, own in zip(parts, (weights[part] for part in chunks(len(data))), strict=True):
         part = part.astype(np.float64) + 0.0  # a negative zero is a zero
-        levels = np.rint((part - low) * scale).astype(np.int64).view(np.uint64)
-        found.append([levels @ factors[:-1], part.view(np.uint64) @ factors[:-1]])
-    content, exact = np.concatenate(found, axis=1) + groups.astype(np.uint64) * factors[-1]
+        shares = np.rint((part - low) * scale) / LEVELS
+        levels.append((shares * LEVELS).astype(np.int64).view(np.uint64))
+        exact.append(part.view(np.uint64))
+        moments = moments + np.stack([own @ shares, own @ shares**2, own @ shares**3])
+    # Sums in another order differ in their last digits.
+    rounded = np.rint(moments / weights.sum() * 2.0**30).astype(np.int64).view(np.uint64)
+    named = hash_array(np.array([1, 3, 5], np.uint64) @ (rounded * np.uint64(2654435761)), categorize=False)
+    factors = named | np.uint64(1)  # odd numbers lose no bit
+    content, whole = (np.concatenate([part @ factors for part in each]) for each in (levels, exact))
     # Spread the bits, so that their order says nothing about the samples.
-    return hash_array(content, categorize=False), hash_array(exact, categorize=False)
+    spread = [hash_array(sums, categorize=False) for sums in (content, whole)]
+    return spread[0], spread[1], np.argsort(named, kind="stable")
 
 
-def _deal(content: Keys, codes: Codes, weights: Floats) -> Codes:
-    """Deal samples, in the order of their checksums, to folds; equal features to the same one."""
+def _deal(content: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Codes:
+    """Deal samples, in the order of their checksums, to folds; equal features to the same one.
+
+    Those of each cell are dealt evenly, beginning with the fold that its checksums say.
+    """
     _, first, kinds = np.unique(content, return_index=True, return_inverse=True)
-    heaviest = np.lexsort((codes, -weights, kinds))  # the cell that most samples of these features are in
-    cell = codes[heaviest[np.searchsorted(kinds[heaviest], np.arange(len(first)))]]
+    cells = int(codes.max()) + 1
+    masses = np.bincount(kinds * cells + codes, weights, len(first) * cells).reshape(len(first), cells)
+    cell = masses.argmax(axis=1)  # the cell that most samples of these features are in
     folds = np.empty(len(first), np.int64)
-    folds[np.argsort(cell, kind="stable")] = np.arange(len(first)) % FOLDS
+    for code in np.unique(cell):
+        own = np.flatnonzero(cell == code)
+        start = int(content[first[own[0]]] % np.uint64(count))
+        folds[own] = (start + np.arange(len(own))) % count
     return np.asarray(folds[kinds])
 
 

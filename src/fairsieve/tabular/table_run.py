@@ -214,7 +214,7 @@ def train_linear(problem: TableProblem) -> TrainedModels:
     model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
     with record_warnings(part) as notes:
         model.fit(features, part.label_codes, **part.facts)
-    if model.interrupted_:
+    if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
     path = list(model.path_.itertuples())
     scores = [HeldOutScores(one.accuracy, one.gap) for one in path]

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from scipy import sparse
 from fairsieve.inputs import dense
 from fairsieve.optional import is_tensor, require
 from fairsieve.samples import Samples, draw_rows
+from fairsieve.training.rows import EVERYTHING, Derivatives, LossLimit
 from fairsieve.training.threads import MOST_THREADS, map_in_threads
 
 Array = Any  # a NumPy array or a torch tensor
@@ -32,29 +33,6 @@ CHUNK_ROWS = 2**15
 LOOKED_AT = 1000  # rows by which a column is judged to be far from zero
 FAR = 1e4  # spreads: the squares of what is farther would leave half of a double's digits
 THREADS_PAY = 2**20  # numbers in the features from which on threads share a product
-
-
-class LossLimit(NamedTuple):
-    """Which losses are selected: all below ``low``, and ``share`` of each sample between ``low`` and ``high``.
-
-    Losses are written as ℓ / (1 + ℓ), between 0 and 1. A sample is taken in part where its whole would break a
-    budget; so a sample of weight 2 is the same as the sample twice.
-    """
-
-    low: float
-    high: float
-    share: float
-
-
-EVERYTHING = LossLimit(2.0, 2.0, 1.0)
-
-
-class Derivatives(NamedTuple):
-    """The weighted loss of a model, and its derivatives by the parameters; the intercepts come last."""
-
-    value: float
-    gradient: Floats
-    hessian: Floats  # empty where it was not asked for
 
 
 class LinearRows:
@@ -107,6 +85,11 @@ class LinearRows:
         """Make rows of samples."""
         return cls(data.features, data.cells.label_codes, data.cells.group_codes, data.cells.shape, weights)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the features are in single precision."""
+        return bool(self.features.dtype.itemsize < 8)
+
     def near_zero(self) -> LinearRows:
         """Shift the dense columns that are far from zero for their spread, as numbers of accounts are.
 
@@ -139,6 +122,12 @@ class LinearRows:
         arrays = self.features[at], self.labels[at], self.groups[at]
         return LinearRows(*arrays, self.shape, self.weights[at], chances, self.shift)
 
+    def with_weights(self, weights: Floats) -> LinearRows:
+        """Return the rows under other weights."""
+        found = copy(self)
+        found.weights = self._array(weights)
+        return found
+
     def with_labels(self, labels: NDArray[Any], chances: Floats | None = None) -> LinearRows:
         """Return the rows under other labels, or with chances of each class."""
         found = copy(self)
@@ -159,6 +148,32 @@ class LinearRows:
                 return np.stack([own @ features, own @ features.power(2)])
             features = features - self._array(reference)
             return np.stack([to_host(own @ features), to_host(own @ features**2)])
+
+        return np.asarray(self._add(add))
+
+    def standard_moments(self, mean: Floats, spread: Floats) -> Floats:
+        """Return weighted sums of the third and fourth powers of standardised columns, (2, columns)."""
+
+        def add(part: slice) -> Floats:
+            features, own = self.features[part], self.weights[part]
+            if not self.is_sparse:
+                # In single precision a fourth power may overflow.
+                standard = (self._array(features, self.xp.float64) - self._array(mean)) / self._array(spread)
+                cubes = standard * standard * standard
+                return np.stack([to_host(own @ cubes), to_host(own @ (cubes * standard))])
+            # The zeros of a sparse matrix are as far from the mean as it is from them.
+            features = features.astype(np.float64).tocsc()
+            columns = np.repeat(np.arange(self.columns), np.diff(features.indptr))
+            values = (features.data - mean[columns]) / spread[columns]
+            there = own[features.indices]
+            zeros = own.sum() - np.bincount(columns, there, self.columns)
+            return np.stack(
+                [
+                    np.bincount(columns, there * values**power, self.columns)
+                    + zeros * (-mean / spread) ** power
+                    for power in (3, 4)
+                ]
+            )
 
         return np.asarray(self._add(add))
 
@@ -214,6 +229,50 @@ class LinearRows:
 
         return np.asarray(self._add(add))
 
+    def soft_confusion(self, parameters: Floats, temperature: float) -> Floats:
+        """Count predictions as far as they are made, (classes, groups, predicted).
+
+        A row counts for every class by the chance that the model gives it with scores divided by ``temperature``: of
+        low temperatures almost only for the likeliest one. Unlike :meth:`confusion` this has a derivative.
+        """
+        classes, groups = self.shape
+        scores = self.scores(parameters)
+
+        def add(part: slice) -> Floats:
+            soft, table = self._soften(scores[part], temperature), np.zeros((classes, groups, classes))
+            for labels, own in self._labelled(part):
+                cells = labels * groups + self.groups[part]
+                for predicted in range(classes):
+                    table[:, :, predicted] += self._count(cells, own * soft[:, predicted], (classes, groups))
+            return table
+
+        return np.asarray(self._add(add))
+
+    def score_moments(self, parameters: Floats) -> Floats:
+        """Return the sum of the weights, and weighted sums of the scores and their squares, (3,)."""
+        scores = self.scores(parameters)
+
+        def add(part: slice) -> Floats:
+            own = scores[part] if self.outputs == 1 else scores[part] - scores[part].mean(1)[:, None]
+            weights = self.weights[part]
+            sums = [weights.sum(), weights @ own.mean(1), weights @ (own**2).mean(1)]
+            return np.array([float(each) for each in sums])
+
+        return np.asarray(self._add(add))
+
+    def soft_gradient(self, parameters: Floats, coefficients: Floats, temperature: float) -> Floats:
+        """Return the gradient of ``(coefficients * soft_confusion).sum()`` by the parameters."""
+        scores, table = self.scores(parameters), self._array(coefficients)
+
+        def add(part: slice) -> Floats:
+            soft, wanted = self._soften(scores[part], temperature), 0.0
+            for labels, own in self._labelled(part):
+                wanted = wanted + own[:, None] * table[labels, self.groups[part]]
+            pulled = soft * (wanted - (soft * wanted).sum(1)[:, None]) / temperature
+            return self._transposed(part, pulled[:, 1:] if self.outputs == 1 else pulled)
+
+        return np.asarray(self._add(add))
+
     def loss_counts(self, parameters: Floats, low: float, high: float, bins: int) -> Floats:
         """Add up the weights of each cell by loss, (classes, groups, bins), between ``low`` and ``high``."""
         scores = self.scores(parameters)
@@ -252,6 +311,26 @@ class LinearRows:
         self._scores[:] = [(parameters.copy(), scores), *self._scores[:1]]  # views share the list
         return scores
 
+    def probabilities(self, parameters: Floats) -> Floats:
+        """Return the chances of the classes of each row, (n, classes)."""
+        scores = self.scores(parameters)
+        return np.concatenate([to_host(self._soften(scores[part], 1.0)) for part in self.chunks])
+
+    def own_chances(self, parameters: Floats) -> Floats:
+        """Return the chance of each row's label, (n,)."""
+        losses = to_host(self._bounded_losses(slice(None), self.scores(parameters)))
+        return np.exp(-losses / np.maximum(1 - losses, 1e-300))
+
+    @property
+    def host_labels(self) -> NDArray[np.int64]:
+        """The labels, in memory."""
+        return to_host(self.labels).astype(np.int64)
+
+    @property
+    def host_weights(self) -> Floats:
+        """The weights, in memory."""
+        return to_host(self.weights)
+
     def _labelled(self, part: slice) -> Iterator[tuple[Array, Array]]:
         """Yield the labels of a chunk and their weights; with chances, every class and how much each row is of it."""
         if self.chances is None:
@@ -268,6 +347,11 @@ class LinearRows:
             own = weights * factors[labels, self.groups[part]]
             total, wanted = total + own, wanted + own[:, None] * (labels[..., None] == codes)
         return total, wanted
+
+    def _soften(self, scores: Array, temperature: float) -> Array:
+        """Return how far each class is predicted, (n, classes)."""
+        _, chances = self._normalise(scores / temperature)
+        return self.xp.hstack([1 - chances, chances]) if self.outputs == 1 else chances
 
     def _bounded_losses(self, part: slice, scores: Array) -> Array:
         """Return ℓ / (1 + ℓ) of each row under its label."""

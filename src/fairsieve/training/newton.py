@@ -1,7 +1,10 @@
 """Newton's method for a weighted linear model, on standardised columns.
 
 Columns are centred and scaled inside, by changing the parameters and not the data: a shift or another unit of a
-column changes nothing, and a sparse matrix stays sparse. The ridge acts on the standardised coefficients.
+column changes nothing, and a sparse matrix stays sparse. The ridge acts on the standardised coefficients. A column of
+two values, such as a category, is scaled by their distance, any other by two standard deviations [1]_.
+
+.. [1] Gelman, Scaling regression inputs by dividing by two standard deviations, Statistics in Medicine 27, 2008.
 """
 
 from __future__ import annotations
@@ -10,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.sparse.linalg import LinearOperator, cg
 
-from fairsieve.training.linear_rows import LinearRows
+from fairsieve.training.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -37,26 +40,50 @@ class Step(NamedTuple):
 class Newton:
     """Minimises ``Σ wᵢ ℓᵢ(θ) + ridge/2 · ‖standardised coefficients‖²`` over some rows.
 
+    Parameters
+    ----------
+    rows : Rows
+    ridge : float
+    like : Newton, optional
+        Whose columns are centred and scaled in the same way.
+
     Examples
     --------
+    >>> from fairsieve.training.linear_rows import LinearRows
     >>> rows = LinearRows(np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 1]), np.zeros(3, int), (2, 1))
     >>> Newton(rows).minimise(np.ones((2, 1))).parameters.round(2).tolist()
     [[0.65, 0.36]]
     """
 
-    def __init__(self, rows: LinearRows) -> None:
+    def __init__(self, rows: Rows, ridge: float = RIDGE, like: Newton | None = None) -> None:
+        self.ridge, self.mean, self.scale = ridge, np.zeros(rows.columns), np.ones(rows.columns)
         self.rows, self.masses = rows, rows.confusion()  # the weights of the rows by class and group
         self.total = max(float(self.masses.sum()), 1e-300)
+        if like is not None:  # some of its rows: how columns are measured says nothing of labels
+            self.mean, self.scale = like.mean, like.scale
+            return
         reference = rows.reference()
         mean, squares = rows.moments(reference) / self.total
         spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
         # What is left of a constant column is rounding.
-        self.mean, self.scale = reference + mean, np.where(spread <= 1e-7 * np.abs(mean), 1.0, spread)
+        spread = np.where(spread <= 1e-7 * np.abs(mean), 1.0, spread)
+        self.mean, self.scale = reference + mean, spread * self._widths(rows, reference + mean, spread)
+
+    def _widths(self, rows: Rows, mean: Floats, spread: Floats) -> Floats:
+        """Return by how many spreads a column is measured: two or, of two values, their distance [1]_.
+
+        So the coefficient of a rare category is held back as much as that of a common one. A column has two values if
+        and only if its kurtosis exceeds its squared skewness by 1 (Pearson); the farther from that, the less counts
+        its skewness.
+        """
+        skewness, kurtosis = rows.standard_moments(mean, spread) / self.total
+        excess = np.maximum(kurtosis - skewness**2 - 1.0, 0.0)
+        return np.asarray(np.sqrt(4.0 + skewness**2 / (1.0 + excess)))
 
     def minimise(
         self,
         table: Floats,
-        rows: LinearRows | None = None,
+        rows: Rows | None = None,
         start: Floats | None = None,
         curvature: Any = None,
         most: int = 100,
@@ -68,7 +95,7 @@ class Newton:
         ----------
         table : array of shape (classes, groups)
             What multiplies the weights of a cell's rows.
-        rows : LinearRows, optional
+        rows : Rows, optional
             A selection of the rows; all of them when None.
         start : array of shape (outputs, d + 1), optional
             Parameters in the units of the features.
@@ -78,25 +105,25 @@ class Newton:
             Decrease of the mean loss that the last step promises.
         """
         rows = self.rows if rows is None else rows
-        at = np.zeros((rows.outputs, rows.columns + 1)) if start is None else self._standardise(start)
+        at = np.zeros((rows.outputs, rows.columns + 1)) if start is None else self.standardise(start)
         total, last, first = self.total, np.inf, None
-        known = rows.derivatives(self._raw(at), table)
+        known = rows.derivatives(self.raw(at), table)
         for _ in range(most):
             if curvature is None:
                 curvature = self._curvature(rows, at, table)
                 last = np.inf
-            gradient = self._gradient(known.gradient, at)
+            gradient = self.gradient(known.gradient, at)
             direction = curvature(gradient)
             promised = -float((gradient * direction).sum()) / total
             first = promised if first is None else first
-            before, length = known.value + self._penalty(at), 1.0
+            before, length = known.value + self.penalty(at), 1.0
             # Below this, a difference between two sums of losses is rounding.
-            noise = 1e-10 * abs(before) if rows.features.dtype.itemsize < 8 else 1e-14 * abs(before)
+            noise = 1e-10 * abs(before) if rows.is_single else 1e-14 * abs(before)
             for _ in range(HALVINGS):
                 there = at + length * direction
-                known = rows.derivatives(self._raw(there), table)
+                known = rows.derivatives(self.raw(there), table)
                 enough = before - 1e-4 * length * promised * total + 100 * noise
-                if known.value + self._penalty(there) <= enough:
+                if known.value + self.penalty(there) <= enough:
                     break
                 length /= 2
             at = there
@@ -105,40 +132,40 @@ class Newton:
             if promised > STALE * last or length < 1:
                 curvature = None
             last = promised
-        return Step(self._raw(at), curvature, float(first or 0.0))
+        return Step(self.raw(at), curvature, float(first or 0.0))
 
-    def _raw(self, at: Floats) -> Floats:
+    def raw(self, at: Floats) -> Floats:
         """Return standardised parameters in the units of the features."""
         found = at.copy()
         found[:, :-1] /= self.scale
         found[:, -1] -= found[:, :-1] @ self.mean
         return found
 
-    def _standardise(self, raw: Floats) -> Floats:
+    def standardise(self, raw: Floats) -> Floats:
         found = raw.copy()
         found[:, -1] += raw[:, :-1] @ self.mean
         found[:, :-1] *= self.scale
         return found
 
-    def _penalty(self, at: Floats) -> float:
-        return 0.5 * RIDGE * float((at[:, :-1] ** 2).sum())
+    def penalty(self, at: Floats) -> float:
+        return 0.5 * self.ridge * float((at[:, :-1] ** 2).sum())
 
-    def _gradient(self, raw: Floats, at: Floats) -> Floats:
+    def gradient(self, raw: Floats, at: Floats) -> Floats:
         """Return the derivative by the standardised parameters, with that of the ridge."""
         found = raw.copy()
-        found[:, :-1] = (raw[:, :-1] - raw[:, -1:] * self.mean) / self.scale + RIDGE * at[:, :-1]
+        found[:, :-1] = (raw[:, :-1] - raw[:, -1:] * self.mean) / self.scale + self.ridge * at[:, :-1]
         return found
 
-    def _curvature(self, rows: LinearRows, at: Floats, table: Floats) -> Any:
+    def _curvature(self, rows: Rows, at: Floats, table: Floats) -> Any:
         """Return a function that solves for the direction of a step, downwards."""
         outputs, size = at.shape
         if outputs * size > MATRIX_SIZE:
-            raw = self._raw(at)
+            raw = self.raw(at)
 
             def times(flat: Floats) -> Floats:
                 direction = flat.reshape(at.shape)
-                moved = rows.hessian_times(raw, table, self._raw(direction))
-                return self._gradient(moved, direction).ravel()
+                moved = rows.hessian_times(raw, table, self.raw(direction))
+                return self.gradient(moved, direction).ravel()
 
             bend = LinearOperator((at.size, at.size), matvec=times, dtype=np.float64)
 
@@ -147,9 +174,20 @@ class Newton:
                 return np.asarray(found).reshape(at.shape)
 
             return solve_roughly
-        change = np.kron(np.eye(outputs), self._raw(np.eye(size)))
-        hessian = change @ rows.derivatives(self._raw(at), table, hessian=True).hessian @ change.T
-        penalties = np.full(at.shape, RIDGE)
+        factor, scale = self.factor(rows, at, table)
+
+        def solve(gradient: Floats) -> Floats:
+            solved = cho_solve((factor, True), gradient.reshape(-1) * scale, check_finite=False)
+            return np.asarray(-(solved * scale).reshape(gradient.shape))
+
+        return solve
+
+    def factor(self, rows: Rows, at: Floats, table: Floats) -> tuple[Floats, Floats]:
+        """Factor the second derivatives of the loss and the ridge: ``S⁻¹ L Lᵀ S⁻¹``; return L and the diagonal S."""
+        outputs, size = at.shape
+        change = np.kron(np.eye(outputs), self.raw(np.eye(size)))
+        hessian = change @ rows.derivatives(self.raw(at), table, hessian=True).hessian @ change.T
+        penalties = np.full(at.shape, self.ridge)
         penalties[:, -1] = 1e-300
         hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
         scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), penalties.reshape(-1)))  # less is rounding
@@ -157,15 +195,7 @@ class Newton:
         for jitter in JITTERS:
             scaled[np.diag_indices(len(scaled))] = 1.0 + jitter
             try:
-                factor = cho_factor(scaled, check_finite=False)
-                break
+                return np.asarray(cholesky(scaled, lower=True, check_finite=False)), scale
             except LinAlgError:  # collinear columns, or a curvature of almost nothing
                 continue
-        else:  # rounding is all that is left of it but the diagonal
-            factor = np.eye(len(scaled)), False
-
-        def solve(gradient: Floats) -> Floats:
-            solved = cho_solve(factor, gradient.reshape(-1) * scale, check_finite=False)
-            return np.asarray(-(solved * scale).reshape(gradient.shape))
-
-        return solve
+        return np.eye(len(scaled)), scale  # rounding is all that is left of it but the diagonal

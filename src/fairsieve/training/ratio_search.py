@@ -9,19 +9,20 @@ is at most ``tolerance``, or when no move of any length helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_from_table
 from fairsieve.notions import ANY, WRONG, Rate
-from fairsieve.rates import compared_rates
+from fairsieve.rates import Rates, compared_rates
+from fairsieve.thresholds import ThresholdRule
 
 Floats = NDArray[np.float64]
-Stopped = Literal["met", "exhausted", "limit", "interrupted"]
+Stopped = Literal["met", "cost", "unreachable", "limit", "interrupted"]
 
 TOLERANCE = 0.02  # by default, or one standard error of the widest gap: the rows can tell no less
 FIRST_MOVE = 0.25  # in the logarithm of the odds between two groups' ratios
@@ -99,19 +100,35 @@ class SolverSettings:
         Code of the positive class.
     named_groups : int
         How many of the groups are compared; the samples without a group come last.
-    correct : callable, optional
-        Turns counts by given label, (classes, groups, …), into counts by true class, where it is known how often labels
-        are flipped; models are judged on the labels as given then.
+    classes : int
+    tolerance : float, optional
+        The gap that may remain; by default .02, at a limited cost.
+    max_accuracy_loss : float, optional
+        What the default tolerance may cost.
+    clean_ratio : float
+        Below 1, rows are selected by their loss.
+    threshold : ThresholdRule
+        From which probability on the positive one of two classes is predicted.
+    max_iter : int
+    report : callable
+        Told how many updates were made.
     """
 
     fairness: str
     positive: int
     named_groups: int
-    tolerance: float | None
+    classes: int = 2
+    tolerance: float | None = None
+    max_accuracy_loss: float | None = None
     clean_ratio: float = 1.0
+    threshold: ThresholdRule = field(default_factory=ThresholdRule)
     max_iter: int = 200
-    correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
     report: Callable[[int], None] = field(default=lambda done: None, repr=False)
+
+    @property
+    def rates(self) -> Rates:
+        """The rates that are compared."""
+        return compared_rates(self.fairness, self.classes, self.positive)
 
     def measure(self, table: Floats) -> tuple[float, list[Gap]]:
         """Compute the accuracy and the gaps of a confusion table."""
@@ -136,93 +153,114 @@ class State:
 Trained = TypeVar("Trained", bound=State)
 
 
-class RatioSearch(Generic[Trained]):
-    """Walks from the natural ratios to fair ones; a subclass says what training with some ratios gives.
+class Budget:
+    """Counts updates, up to a limit.
 
     Parameters
     ----------
+    most : int
+    report : callable
+        Told after every update how many there were.
+    """
+
+    def __init__(self, most: int, report: Callable[[int], None]) -> None:
+        self.most, self.report, self.done = most, report, 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.done >= self.most
+
+    def count(self) -> None:
+        self.done += 1
+        self.report(self.done)
+
+
+def search_ratios(
+    start: Trained,
+    train_at: Callable[[Trained, Floats], Trained],
+    natural: Floats,
+    settings: SolverSettings,
+    tolerance: float,
+    budget: Budget,
+) -> Iterator[Trained]:
+    """Walk from a state to fairer ones; yield each whose widest gap is narrower than that of the one before.
+
+    The search ends within the tolerance, where no move helps, or with the budget.
+
+    Parameters
+    ----------
+    start : State
+    train_at : callable
+        Trains with other ratios, beginning from a state.
     natural : array of shape (classes, groups)
         The share of each class that each group has by itself.
     settings : SolverSettings
-        A default tolerance is set where the walk starts.
+    tolerance : float
+    budget : Budget
+        Each training is one update.
     """
+    state = start
+    lengths: dict[tuple[int, ...], float] = {}  # how far each move went
+    while state.gap > tolerance:
+        better = _improve(state, train_at, natural, settings, budget, lengths)
+        if better is None:
+            return
+        state = better
+        yield state
 
-    def __init__(self, natural: Floats, settings: SolverSettings) -> None:
-        self.natural, self.settings = natural, settings
-        self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
-        self.moves: dict[tuple[int, ...], float] = {}
-        self.done = 0
 
-    def train_at(self, state: Trained, ratios: Floats) -> Trained:
-        """Train with other ratios, from a state."""
-        raise NotImplementedError
+def _improve(
+    state: Trained,
+    train_at: Callable[[Trained, Floats], Trained],
+    natural: Floats,
+    settings: SolverSettings,
+    budget: Budget,
+    lengths: dict[tuple[int, ...], float],
+) -> Trained | None:
+    """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
+    for move in sorted(list_moves(state.gaps[0], settings), key=lambda move: -lengths.get(move, FIRST_MOVE)):
+        length, now = lengths.pop(move, FIRST_MOVE), state
+        while length >= LAST_MOVE and not budget.is_spent:
+            ratios = shift_ratios(now.ratios, natural, move, length)
+            if ratios is None:  # used up
+                break
+            budget.count()
+            trial = train_at(now, ratios)
+            if trial.gap < state.gap:
+                lengths[move] = length * GROWTH
+                return trial
+            if trial.gap == state.gap:  # no prediction has changed yet
+                now, length = trial, 2 * length
+            else:
+                length /= 2
+    return None
 
-    def record(self, state: Trained) -> None:
-        """Keep a point of the way."""
 
-    def count(self) -> None:
-        """Count an update."""
-        self.done += 1
-        self.settings.report(self.done)
+def list_moves(gap: Gap, settings: SolverSettings) -> list[tuple[int, ...]]:
+    """List moves against a gap: the class, the groups, and the signs in the class itself and in the others."""
+    predicted, signs = [gap.rate.predicted], [(1, 0), (0, -1), (1, -1)]
+    if len({rate.of_true for rate in settings.rates.rates}) > 1:
+        signs.append((1, 1))  # the other classes' rates of the group are compared too
+    if gap.rate.predicted < 0:  # right or wrong predictions, of whichever class
+        predicted, signs = list(range(settings.classes)), [(1, 0), (1, -1), (1, 1)]
+    if gap.rate.predicted == WRONG or gap.rate.of_predicted != ANY:
+        # The rate rises as the group weighs less: errors, or hits among fewer predictions.
+        signs = [(-own, -others) for own, others in signs]
+    return [(label, gap.low, gap.high, *pair) for label in predicted for pair in signs]
 
-    def walk(self, state: Trained) -> Stopped:
-        """Move the ratios until the widest gap is within the tolerance, or nothing helps."""
-        self.record(state)
-        if self.settings.tolerance is None and state.gaps:
-            self.tolerance = max(TOLERANCE, state.gaps[0].error)
-        while state.gap > self.tolerance:
-            better = self.improve(state)
-            if better is None:
-                return "exhausted" if self.done < self.settings.max_iter else "limit"
-            state = better
-            self.record(state)
-        return "met"
 
-    def improve(self, state: Trained) -> Trained | None:
-        """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
-        moves = sorted(self.candidates(state.gaps[0]), key=lambda move: -self.moves.get(move, FIRST_MOVE))
-        for move in moves:
-            length, now = self.moves.pop(move, FIRST_MOVE), state
-            while length >= LAST_MOVE and self.done < self.settings.max_iter:
-                ratios = self.shift(now.ratios, move, length)
-                if ratios is None:  # used up
-                    break
-                self.count()
-                trial = self.train_at(now, ratios)
-                if trial.gap < state.gap:
-                    self.moves[move] = length * GROWTH
-                    return trial
-                if trial.gap == state.gap:  # no prediction has changed yet
-                    now, length = trial, 2 * length
-                else:
-                    length /= 2
-        return None
-
-    def candidates(self, gap: Gap) -> list[tuple[int, ...]]:
-        """List moves: the class, the groups, and the signs in the class itself and in the others."""
-        compared = compared_rates(self.settings.fairness, len(self.natural), self.settings.positive).rates
-        predicted, signs = [gap.rate.predicted], [(1, 0), (0, -1), (1, -1)]
-        if len({rate.of_true for rate in compared}) > 1:
-            signs.append((1, 1))  # the other classes' rates of the group are compared too
-        if gap.rate.predicted < 0:  # right or wrong predictions, of whichever class
-            predicted, signs = list(range(len(self.natural))), [(1, 0), (1, -1), (1, 1)]
-        if gap.rate.predicted == WRONG or gap.rate.of_predicted != ANY:
-            # The rate rises as the group weighs less: errors, or hits among fewer predictions.
-            signs = [(-own, -others) for own, others in signs]
-        return [(label, gap.low, gap.high, *pair) for label in predicted for pair in signs]
-
-    def shift(self, ratios: Floats, move: tuple[int, ...], length: float) -> Floats | None:
-        """Move ratios towards a group in a class and, by the second sign, in the others; None if nothing can move."""
-        label, low, high, own, others = move
-        found, moved = ratios.copy(), False
-        for row, sign in enumerate([own if code == label else others for code in range(len(ratios))]):
-            if sign == 0 or not (self.natural[row, low] > 0 and self.natural[row, high] > 0):
-                continue
-            up, down = (low, high) if sign > 0 else (high, low)
-            if found[row, down] < USED_UP * self.natural[row, down]:
-                continue
-            both, odds = found[row, up] + found[row, down], found[row, up] * np.exp(length)
-            found[row, up] = both * odds / (odds + found[row, down])
-            found[row, down] = both - found[row, up]
-            moved = True
-        return found if moved else None
+def shift_ratios(ratios: Floats, natural: Floats, move: tuple[int, ...], length: float) -> Floats | None:
+    """Move ratios towards a group in a class and, by the second sign, in the others; None if nothing can move."""
+    label, low, high, own, others = move
+    shifted, has_moved = ratios.copy(), False
+    for row, sign in enumerate([own if code == label else others for code in range(len(ratios))]):
+        if sign == 0 or not (natural[row, low] > 0 and natural[row, high] > 0):
+            continue
+        up, down = (low, high) if sign > 0 else (high, low)
+        if shifted[row, down] < USED_UP * natural[row, down]:
+            continue
+        both, odds = shifted[row, up] + shifted[row, down], shifted[row, up] * np.exp(length)
+        shifted[row, up] = both * odds / (odds + shifted[row, down])
+        shifted[row, down] = both - shifted[row, up]
+        has_moved = True
+    return shifted if has_moved else None

@@ -1,28 +1,48 @@
 """The fair linear solver: from a cleaned model towards equal rates, until the widest gap is within a tolerance.
 
-It starts from the model with the natural ratios, and shifts weight between groups as
-:mod:`~fairsieve.training.ratio_search` says. Every point of the way is a compromise between that model and the
-fair one.
+Points of two kinds are compromises between accuracy and equal rates:
 
-With a clean ratio below 1 every model is trained on the low losses of the one before (Algorithm 1, whose budgets,
-taken as continuous, end at one loss for all cells).
+1. *Weights* are moved between the cells, as :mod:`~fairsieve.training.ratio_search` says, from the model with natural
+   ratios or from the one under which class and group are independent (reweighing [1]_). This is the paper's way, and
+   the one that survives labels that are wrong on purpose.
+2. *Gaps of smoothed rates* are constrained ever more tightly, see :mod:`~fairsieve.training.constraints`. This
+   reaches what weights cannot, as where the group is no feature.
+
+Both are judged by the same rates of the same rows, with labels as they are believed, by models that did not see a row
+where rows are few. The path keeps the points that no other beats in both accuracy and gap.
+
+With a clean ratio below 1 every model of the first kind is trained on the low losses of the one before (Algorithm 1,
+whose budgets, taken as continuous, end at one loss for all cells); a step is judged by what it selects, as in the
+paper, and the points of the path by all rows.
+
+.. [1] Kamiran and Calders, Data preprocessing techniques for classification without discrimination, 2012.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.notions import find_notion
 from fairsieve.samples import draw_rows
 from fairsieve.selection.search import budget_used
+from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit
 from fairsieve.training.newton import Newton
-from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped, choose_point
+from fairsieve.training.ratio_search import (
+    TOLERANCE,
+    Budget,
+    SolverSettings,
+    State,
+    Stopped,
+    choose_point,
+    search_ratios,
+)
+from fairsieve.training.rows import EVERYTHING, LossLimit, RowsInMemory, Table
 from fairsieve.training.threads import one_thread
 
 Floats = NDArray[np.float64]
@@ -30,7 +50,16 @@ Floats = NDArray[np.float64]
 PRECISION = 1e-5  # decrease of the mean loss that a model on the way may still promise
 SETTLED = 1e-6  # decrease of the mean loss that another selection promises when cleaning is done
 BINS, LEVELS = 1024, 4  # a loss is located among 1024⁴ places
-MANY, PART = 60_000, 50_000  # of more rows than this, the way is found on a part
+MANY, PART = 12_000, 10_000  # of more rows than this, the way is found on a part
+
+NEARLY = 0.005  # a tolerance of 0 is not approached by targets below this
+TIGHTER = 0.6  # each target is this part of the one before
+SOFTEST, SHARPEST, SHARPER = 0.5, 0.12, 0.7  # temperature of predictions, in spreads of the scores
+STIFFEST, STIFFER, STIFFNESS = 60.0, 1.6, 2.0  # the growth of ρ
+STEPS, FOLD_STEPS = 40, 8  # of L-BFGS: a model that leaves out a fold is close to that of all rows
+BEYOND = 0.02  # the floor: held-out accuracies are not monotone
+WORTH = 5.0  # times its size in gap: what a point of accuracy is worth, where nobody said
+OUTER, LAST_OUTER = 2, 6  # updates of the multipliers for each target, and for the last ones
 
 
 class Model(NamedTuple):
@@ -58,10 +87,24 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Point(State):
-    """A point of the way: the model of all rows and, with folds, those that left one out, which are judged then."""
+    """A compromise: the model of all rows and, with folds, those that left one out, which are judged then.
 
+    Attributes
+    ----------
+    counts : array of shape (classes, groups, classes)
+        What is predicted, by true class.
+    effective : array of shape (classes, groups)
+        How much more each cell pulled than its rows would by themselves; below 0, towards another class.
+    lagrangian : Lagrangian, optional
+        What gaps cost, where they were constrained.
+    """
+
+    counts: Floats
     models: list[Model]
+    effective: Floats
     shift: Any = 0.0  # of the features that the models were trained on
+    cut: float = 0.0  # of two classes, the score from which on the second is predicted
+    lagrangian: Lagrangian | None = None
 
     @property
     def linear(self) -> LinearModel:
@@ -78,138 +121,267 @@ class Point(State):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The way from the model with natural ratios to the fair one.
+    """The compromises between accuracy and equal rates.
 
     Attributes
     ----------
     points : list of Point
+        Those that no other beats in both, from the widest gap to the narrowest.
+    natural : Point
+        The model with natural ratios.
     plain : Point
-        Plain logistic regression, judged as the others are, on the labels as given.
-    chosen : int
-        The place of the model that was asked for.
+        Plain logistic regression on the labels as given.
+    chosen : Point
+        The one that was asked for.
     tolerance : float
         The gap that might remain.
-    together : array of shape (classes, groups, classes, classes)
-        How often the plain model and that one predict which classes together.
-    stopped : {"met", "exhausted", "limit", "interrupted"}
+    stopped : {"met", "cost", "unreachable", "limit", "interrupted"}
     n_iter : int
     held_out : bool
         Whether accuracies and gaps were measured on rows that the models did not see.
+    together : list of arrays of shape (classes, groups, classes, classes)
+        For each point, how often the plain model and it predict which classes together.
     """
 
     points: list[Point]
+    natural: Point
     plain: Point
-    chosen: int
+    chosen: Point
     tolerance: float
-    together: Floats
     stopped: Stopped
     n_iter: int
     held_out: bool
+    together: list[Floats]
 
-    def effective_weights(self, point: Point) -> Floats:
-        """Return the share of the training weight that each cell had, divided by its share of the rows."""
-        masses, given = point.models[0].masses, self.plain.models[0].masses
-        shares = point.ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
-        expected = given / max(float(given.sum()), 1e-300)
-        return np.asarray(np.divide(shares, expected, out=np.ones_like(shares), where=given > 0))
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Rows to train on: all of them, or without a fold; and the rows that models of them are judged on."""
+
+    table: Table
+    shown: Table
+    ridge: float
+    like: Newton | None = None
+
+    @cached_property
+    def newton(self) -> Newton:
+        return Newton(self.table.train, self.ridge, self.like)
+
+    @cached_property
+    def plain(self) -> Newton:
+        if self.table.given is self.table.train:
+            return self.newton
+        return Newton(self.table.given, self.ridge, self.like)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The fold of each row and, for each fold in their order, which rows are trained on without it.
+
+    Attributes
+    ----------
+    numbers : integer array of shape (n,)
+    kept : list of boolean arrays of shape (n,), optional
+    """
+
+    numbers: NDArray[np.int64]
+    kept: list[NDArray[np.bool_]] | None = None
+
+    def take(self, rows: NDArray[np.int64]) -> Folds:
+        return Folds(self.numbers[rows], self.kept and [each[rows] for each in self.kept])
+
+    def split(self, table: Table) -> Iterator[tuple[Table, Table]]:
+        """Yield, for each fold, the rows to train on without it, and those of it."""
+        for place, number in enumerate(np.unique(self.numbers)):
+            inside = np.flatnonzero(self.numbers != number)
+            train = table.train
+            if self.kept is not None:
+                believed = cast("RowsInMemory", table.believed)
+                train = believed.with_weights(believed.host_weights * self.kept[place])
+            yield replace(table, train=train).take(inside), table.take(np.flatnonzero(self.numbers == number))
 
 
 @one_thread("blas")
-def solve(
-    rows: LinearRows, plain_rows: LinearRows, settings: SolverSettings, folds: NDArray[np.int64] | None = None
-) -> Solution:
-    """Find the way from the model with natural ratios to the fair one.
+def solve(table: Table, settings: SolverSettings, folds: Folds | None = None, ridge: float = 1.0) -> Solution:
+    """Find compromises between accuracy and equal rates, and choose one.
 
     Parameters
     ----------
-    rows : LinearRows
-    plain_rows : LinearRows
-        The same rows with their labels as given, for the plain model.
-    folds : integer array, optional
-        The fold of each row: then accuracies and gaps are those of models that did not see the rows. Very many rows
+    table : Table
+    settings : SolverSettings
+    folds : Folds, optional
+        Then accuracies and gaps are those of models that did not see the rows. Very many rows
         need none.
+    ridge : float
     """
-    if rows.samples <= MANY:
-        return _Search(rows, plain_rows, settings, folds).run(None)
-    part = draw_rows(rows.samples, PART)
-    coarse = solve(rows.take(part), plain_rows.take(part), settings)
-    return _Search(rows, plain_rows, settings, None).run(coarse)
+    if table.judged.samples <= MANY:
+        return _Solver(table, settings, folds, ridge).run(None)
+    part = draw_rows(table.judged.samples, PART)
+    coarse = solve(table.take(part), settings, None if folds is None else folds.take(part), ridge)
+    return _Solver(table, settings, None, ridge).run(coarse)
 
 
-class _Search(RatioSearch[Point]):
+class _Solver:
     """The solver at work."""
 
-    def __init__(
-        self,
-        rows: LinearRows,
-        plain_rows: LinearRows,
-        settings: SolverSettings,
-        folds: NDArray[np.int64] | None,
-    ) -> None:
-        judged = rows if settings.correct is None else plain_rows
-        self.newtons, self.judges, labelled = [Newton(rows)], [judged], [plain_rows]
-        if folds is not None:
-            numbers = np.unique(folds)
-            inside = [np.flatnonzero(folds != number) for number in numbers]
-            self.newtons += [Newton(rows.take(part)) for part in inside]
-            labelled += [plain_rows.take(part) for part in inside]
-            self.judges = [judged.take(np.flatnonzero(folds == number)) for number in numbers]
+    def __init__(self, table: Table, settings: SolverSettings, folds: Folds | None, ridge: float) -> None:
+        self.settings, self.sides = settings, [_Side(table, table, ridge)]
+        for inside, outside in [] if folds is None else folds.split(table):
+            self.sides.append(_Side(inside, outside, ridge, self.sides[0].newton))
         self.first = 0 if folds is None else 1  # of the models that are judged
-        self.plain_newtons = self.newtons if plain_rows is rows else [Newton(each) for each in labelled]
-        self.points: list[Point] = []
-        super().__init__(_shares(self.newtons[0].masses), settings)
+        self.given = table.given.confusion().astype(float)
+        self.natural = _shares(self.sides[0].newton.masses)
+        self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
+        self.budget = Budget(settings.max_iter, settings.report)
+        self.found: list[Point] = []
+        self.floor = -1.0  # of accuracies
+        self.has_cost = False  # whether the search ended at the floor
 
     def run(self, coarse: Solution | None) -> Solution:
-        """Walk from the model with natural ratios to the end of the way, or on from where a part of the rows led."""
+        """Find the points, on all rows or from where a part of them led, and choose one."""
         start = None if coarse is None else coarse.plain.models[0].parameters
-        plain = [self.train_plainly(newton, start) for newton in self.plain_newtons]
+        models = [self.train_plainly(side.plain, start) for side in self.sides]
+        plain = self.judge(models, _shares(models[0].masses))
+        interrupted = False
         try:
-            stopped = self.walk(self.clean(plain) if coarse is None else self.go_on(coarse))
+            self.explore(plain) if coarse is None else self.go_on(coarse, plain)
         except KeyboardInterrupt:
-            if not self.points:
+            if not self.found:
                 raise
+            interrupted = True
+        natural, points = self.found[0], _front(self.found)
+        together = [self.predict_together(plain, point) for point in points]
+        chosen = self.choose(points, together)
+        stopped: Stopped = "unreachable"
+        if interrupted:
             stopped = "interrupted"
-        chosen = choose_point(self.points, self.tolerance)
-        pairs = zip(self.judges, plain[self.first :], self.points[chosen].models[self.first :], strict=True)
-        tables = [rows.confusion(one.parameters, other.parameters) for rows, one, other in pairs]
+        elif chosen.gap <= self.tolerance:
+            stopped = "met"
+        elif min(point.gap for point in points) <= self.tolerance or self.has_cost:
+            stopped = "cost"
+        elif self.budget.is_spent:
+            stopped = "limit"
+        held_out = bool(self.first)
         return Solution(
-            self.points,
-            self.measure(plain, _shares(plain[0].masses)),
-            chosen,
-            self.tolerance,
-            self.correct(np.sum(tables, axis=0)),
-            stopped,
-            self.done,
-            bool(self.first),
+            points, natural, plain, chosen, self.tolerance, stopped, self.budget.done, held_out, together
         )
+
+    def explore(self, plain: Point) -> None:
+        """Find points of both kinds."""
+        start = self.clean(plain)
+        natural = self.keep(start)
+        self.set_limits(plain)
+        if natural.gap <= self.tolerance:
+            return
+        best = start
+        for point in self.reweigh(start):
+            self.keep(point)
+            best = min(best, point, key=lambda each: each.gap)
+        for point in search_ratios(
+            best, self.train_at, self.natural, self.settings, self.tolerance, self.budget
+        ):
+            if self.is_too_dear(self.keep(point)):
+                break
+        # A given ratio says that many labels are wrong, on purpose perhaps: constraints would learn from those too.
+        is_met = min(point.gap for point in self.found) <= self.tolerance
+        if self.settings.clean_ratio >= 1.0 or (self.settings.tolerance is not None and not is_met):
+            self.found.extend(self.constrain(natural))
+
+    def choose(self, points: list[Point], together: list[Floats]) -> Point:
+        """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm."""
+        loss = self.settings.max_accuracy_loss
+        if self.settings.tolerance is not None:
+            return points[choose_point(points, self.tolerance)]
+        if loss is None or self.settings.clean_ratio < 1.0:  # wrong labels hide what is lost
+            loss = np.inf
+        bargains: list[tuple[float, int, Point]] = []
+        for point, table in zip(points, together, strict=True):
+            gain, error = accuracy_gain(table)
+            if error - gain <= loss:
+                bargains.append((max(point.gap, self.tolerance) - WORTH * gain, len(bargains), point))
+        if not bargains:
+            return max(points, key=lambda point: point.accuracy)
+        return min(bargains, key=lambda each: each[:2])[2]
+
+    def set_limits(self, plain: Point) -> None:
+        """Say what no point may cost, where no tolerance was named."""
+        loss = self.settings.max_accuracy_loss
+        if self.settings.tolerance is None and loss is not None and self.settings.clean_ratio >= 1.0:
+            self.floor = plain.accuracy - loss
+
+    def is_too_dear(self, point: Point) -> bool:
+        """Say whether a point costs so much more than it may that fairer ones need not be looked for."""
+        dear = point.accuracy < self.floor - BEYOND
+        self.has_cost = self.has_cost or dear
+        return dear
+
+    def keep(self, point: Point) -> Point:
+        """Keep a point, judged by all rows."""
+        models = [model._replace(curvature=None) for model in point.models]
+        self.found.append(self.judge(models, point.ratios, effective=point.effective))
+        return self.found[-1]
+
+    def go_on(self, coarse: Solution, plain: Point) -> None:
+        """Measure what was found on a part of the rows again, on all, and train its choice on them."""
+        self.budget.done = coarse.n_iter
+        for point in [coarse.natural, *coarse.points]:
+            model = point.models[0]
+            if model.limit is not EVERYTHING:
+                model = model._replace(
+                    masses=self.find_limit(self.sides[0].newton, model.parameters, point.ratios)[1]
+                )
+            self.found.append(
+                replace(
+                    self.judge([model], point.ratios), effective=point.effective, lagrangian=point.lagrangian
+                )
+            )
+        self.set_limits(plain)
+        end = self.choose(self.found, [self.predict_together(plain, point) for point in self.found])
+        if end.lagrangian is None:
+            self.budget.count()
+            state = self.train(end.models, end.ratios, most=5)
+            self.keep(state)
+            for point in search_ratios(
+                state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
+            ):
+                self.keep(point)
+        else:
+            self.found.extend(self.constrain(self.found[0], end))
 
     def train_plainly(self, newton: Newton, start: Floats | None = None, most: int = 100) -> Model:
         """Train on all rows as they come."""
-        step = newton.minimise(np.ones_like(self.natural), start=start, most=most)
+        step = newton.minimise(np.ones_like(newton.masses), start=start, most=most)
         return Model(step.parameters, None, step.decrement, EVERYTHING, newton.masses)
 
-    def go_on(self, coarse: Solution) -> Point:
-        """Measure the way on a part of the rows again, on all, and train its last model on them."""
-        self.done = coarse.n_iter
-        for point in coarse.points[: coarse.chosen]:
-            _, masses = self.find_limit(self.newtons[0], point.models[0].parameters, point.ratios)
-            self.record(self.measure([point.models[0]._replace(masses=masses)], point.ratios))
-        end = coarse.points[coarse.chosen]
-        self.count()
-        return self.train(end.models, end.ratios, most=5)
-
-    def clean(self, plain: list[Model]) -> Point:
-        """Find the model with natural ratios: the plain one or, of low losses alone, where the selection settles."""
+    def clean(self, plain: Point) -> Point:
+        """Find the model with natural ratios: of all rows or, of low losses alone, where the selection settles."""
         if self.settings.clean_ratio >= 1.0:
-            return self.train(plain, self.natural, most=100)
+            return self.train(plain.models, self.natural, most=100)
         # The first step from a model that knows nothing counts labels, however far they are from the boundary: an
         # optimum would have learnt wrong labels too, and would select them.
-        start = [self.train_plainly(newton, most=1) for newton in self.newtons]
+        start = [self.train_plainly(side.newton, most=1) for side in self.sides]
         state = self.train(start, self.natural, most=1)
-        while state.models[0].decrement > SETTLED and self.done < self.settings.max_iter:
-            self.count()
-            state = self.train(_without_curvature(state.models), self.natural, most=1)
+        while state.models[0].decrement > SETTLED and not self.budget.is_spent:
+            self.budget.count()
+            state = self.train(
+                [model._replace(curvature=None) for model in state.models], self.natural, most=1
+            )
         return state
+
+    def reweigh(self, start: Point) -> Iterator[Point]:
+        """Train with weights under which class and group are independent, and half-way there."""
+        groups, wanted = self.settings.named_groups, self.natural.copy()
+        masses = start.models[0].masses[:, :groups]
+        inside = self.natural[:, :groups].sum(axis=1, keepdims=True)
+        wanted[:, :groups] = inside * masses.sum(axis=0) / max(float(masses.sum()), 1e-300)
+        wanted[self.natural <= 0] = 0.0
+        for share in (0.5, 1.0):
+            if not self.budget.is_spent:
+                self.budget.count()
+                ratios = self.natural ** (1 - share) * wanted**share
+                yield self.train(
+                    start.models, ratios / np.maximum(ratios.sum(axis=1, keepdims=True), 1e-300), most=5
+                )
 
     def train_at(self, state: Point, ratios: Floats) -> Point:
         """Take a few steps with other ratios."""
@@ -217,14 +389,16 @@ class _Search(RatioSearch[Point]):
 
     def train(self, models: list[Model], ratios: Floats, most: int) -> Point:
         """Select by the losses of the models, and take Newton steps under the weights of Eq. 3."""
-        found = []
-        for newton, (start, curvature, *_) in zip(self.newtons, models, strict=True):
-            limit, masses = self.find_limit(newton, start, ratios)
+        trained = []
+        for side, (start, curvature, *_) in zip(self.sides, models, strict=True):
+            limit, masses = self.find_limit(side.newton, start, ratios)
             table = ratios * masses.sum(axis=1, keepdims=True) / np.maximum(masses, 1e-300)
-            rows = newton.rows.select(start, limit)
-            step = newton.minimise(np.where(masses > 0, table, 0.0), rows, start, curvature, most, PRECISION)
-            found.append(Model(*step, limit, masses))
-        return self.measure(found, ratios)
+            rows = side.newton.rows.select(start, limit)
+            step = side.newton.minimise(
+                np.where(masses > 0, table, 0.0), rows, start, curvature, most, PRECISION
+            )
+            trained.append(Model(*step, limit, masses))
+        return self.judge(trained, ratios, by_selection=True)
 
     def find_limit(self, newton: Newton, model: Floats, ratios: Floats) -> tuple[LossLimit, Floats]:
         """Find up to which loss samples are selected (Algorithm 1), and the weight of each cell below it."""
@@ -249,30 +423,144 @@ class _Search(RatioSearch[Point]):
         share = float(np.clip(room.min(), 0.0, 1.0))
         return LossLimit(low, high, share), below + share * counts
 
-    def measure(self, models: list[Model], ratios: Floats) -> Point:
-        """Measure accuracy and gaps.
+    def constrain(self, natural: Point, end: Point | None = None) -> Iterator[Point]:
+        """Constrain the gaps ever more tightly, from the model with natural ratios, or as a point was constrained."""
+        settings, groups = self.settings, self.settings.named_groups
+        sides = [
+            Constrained(
+                side.newton,
+                side.newton.rows.select(model.parameters, model.limit),
+                side.table,
+                settings.rates,
+                groups,
+            )
+            for side, model in zip(self.sides, natural.models, strict=True)
+        ]
+        models = (end or natural).models
+        newton, total = sides[0].newton, float(natural.counts.sum())
+        metric = newton.factor(
+            sides[0].train, newton.standardise(natural.models[0].parameters), np.ones_like(self.natural)
+        )
+        sums = sides[0].table.judged.score_moments(natural.models[0].parameters)
+        spread = float(np.sqrt(max(sums[2] / sums[0] - (sums[1] / sums[0]) ** 2, 1e-300)))
+        none = np.zeros((len(settings.rates.rates), groups, groups))
+        if end is not None and end.lagrangian is not None:
+            price = end.lagrangian
+            levels = [self.tolerance, 0.5 * self.tolerance, 0.0]
+        else:
+            price, levels = Lagrangian(none, none, STIFFNESS, SOFTEST * spread), []
+            level = natural.gap * TIGHTER
+            while level > max(1.2 * self.tolerance, NEARLY):
+                levels.append(level)
+                level *= TIGHTER
+            levels += [self.tolerance, 0.5 * self.tolerance, 0.0]
+        bias, point = none, natural
+        for level in levels:
+            is_last = level <= self.tolerance
+            for _ in range(LAST_OUTER if is_last else OUTER):
+                if self.budget.is_spent:
+                    return
+                self.budget.count()
+                temperature = max(SHARPEST * spread, price.temperature * SHARPER)
+                price = replace(price, targets=level - bias, temperature=temperature)
+                cut = self.find_cut(models)
+                sides = [replace(each, cut=cut) for each in sides]
+                moved = sides[0].minimise(models[0].parameters, metric, price, STEPS)
+                change = moved - models[0].parameters
+                trained = [models[0]._replace(parameters=moved)]
+                for constrained, model in zip(sides[1:], models[1:], strict=True):
+                    there = constrained.minimise(model.parameters + change, metric, price, FOLD_STEPS)
+                    trained.append(model._replace(parameters=there))
+                models = trained
+                soft = sides[0].soften(moved, temperature)
+                rates, counted = sides[0].measure(soft)
+                pulls = price.pulls(rates, counted)
+                price = replace(price, multipliers=pulls, stiffness=min(price.stiffness * STIFFER, STIFFEST))
+                point = self.judge(models, self.natural)
+                slopes = sides[0].slopes(soft, pulls) * total
+                own = np.einsum("cgc->cg", slopes)
+                others = (slopes.sum(axis=2) - own) / max(slopes.shape[2] - 1, 1)
+                effective = natural.effective + others - own
+                shares = np.maximum(effective * self.given, 0.0)
+                point = replace(point, effective=effective, ratios=_shares(shares), lagrangian=price)
+                yield point
+                if is_last:  # what the rates are, beyond what they are as smoothed
+                    hard, _ = settings.rates.of(point.counts[:, :groups])
+                    seen = hard[:, :, None] - hard[:, None, :] - rates[:, :, None] + rates[:, None, :]
+                    bias = 0.5 * (bias + seen)
+                if point.gap <= level:
+                    break
+            if (is_last and point.gap <= self.tolerance) or self.is_too_dear(point):
+                return
 
-        A notion that needs no labels is judged on all rows, the others on the rows that are selected, where wrong
-        labels are left out: those that stay are believed.
-        """
-        settings, tables = self.settings, []
-        for rows, model in zip(self.judges, models[self.first :], strict=True):
-            by_labels = find_notion(settings.fairness).needs_labels
-            judged = rows.select(model.parameters, model.limit) if by_labels else rows
-            tables.append(judged.confusion(model.parameters))
-        measured = settings.measure(self.correct(np.sum(tables, axis=0)))
-        return Point(ratios, *measured, models, self.newtons[0].rows.shift)
+    def find_cut(self, models: list[Model]) -> float:
+        """Return the score from which on the second of two classes is predicted, by the threshold or its rule."""
+        rule, positive = self.settings.threshold, self.settings.positive
+        if rule.is_default or self.settings.classes != 2:
+            return 0.0
+        place = rule.values[0] if rule.kind == "fixed" else 0.5
+        if rule.kind != "fixed":
+            shown = [cast("RowsInMemory", side.shown.given) for side in self.sides[self.first :]]
+            pairs = zip(shown, models[self.first :], strict=True)
+            scores = [rows.probabilities(model.parameters)[:, positive] for rows, model in pairs]
+            labels = [rows.host_labels == positive for rows in shown]
+            weights = [rows.host_weights for rows in shown]
+            place = rule.choose(*(np.concatenate(each).astype(float) for each in (scores, labels, weights)))
+        logit = float(np.log(max(place, 1e-300)) - np.log(max(1 - place, 1e-300)))
+        return logit if positive == 1 else -logit
 
-    def correct(self, table: Floats) -> Floats:
-        """Count by true class, where it is known how often labels are flipped."""
-        return table if self.settings.correct is None else self.settings.correct(table)
+    def judge(
+        self, models: list[Model], ratios: Floats, *, by_selection: bool = False, effective: Any = None
+    ) -> Point:
+        """Measure accuracy and gaps, by all rows or, as the paper does on its way, by those that are selected."""
+        tables, cut = [], self.find_cut(models)
+        for side, model in zip(self.sides[self.first :], models[self.first :], strict=True):
+            rows = side.shown.judged
+            if by_selection:
+                rows = rows.select(model.parameters, model.limit)
+            tables.append(rows.confusion(at_cut(model.parameters, cut)))
+        counts = self.sides[0].table.correct(np.sum(tables, axis=0))
+        if effective is None:
+            masses = models[0].masses
+            shares = ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
+            expected = self.given / max(float(self.given.sum()), 1e-300)
+            effective = np.divide(shares, expected, out=np.ones_like(shares), where=self.given > 0)
+        accuracy, gaps = self.settings.measure(counts)
+        return Point(ratios, accuracy, gaps, counts, models, effective, self.sides[0].table.given.shift, cut)
 
-    def record(self, state: Point) -> None:
-        self.points.append(replace(state, models=_without_curvature(state.models)))
+    def predict_together(self, plain: Point, point: Point) -> Floats:
+        """Count what two models predict together, (classes, groups, plain, other)."""
+        pairs = zip(
+            self.sides[self.first :], plain.models[self.first :], point.models[self.first :], strict=True
+        )
+        tables = [
+            side.shown.judged.confusion(at_cut(a.parameters, plain.cut), at_cut(b.parameters, point.cut))
+            for side, a, b in pairs
+        ]
+        return self.sides[0].table.correct(np.sum(tables, axis=0))
 
 
-def _without_curvature(models: list[Model]) -> list[Model]:
-    return [model._replace(curvature=None) for model in models]
+def accuracy_gain(together: Floats) -> tuple[float, float]:
+    """Return how much more often the second of two models is right, and the standard error of that.
+
+    >>> gain, error = accuracy_gain(np.array([[[[90.0, 0.0], [0.0, 10.0]]], [[[10.0, 10.0], [0.0, 80.0]]]]))
+    >>> round(gain, 3), round(error, 4)
+    (0.05, 0.0154)
+    """
+    labels, total = np.arange(len(together)), max(float(together.sum()), 1e-300)
+    right = (labels[:, None] == labels).astype(float)
+    change = right[:, None, None, :] - right[:, None, :, None]  # −1, 0 or 1 for each row
+    mean = float((together * change).sum()) / total
+    return mean, float(np.sqrt(max(float((together * change**2).sum()) / total - mean**2, 0.0) / total))
+
+
+def _front(points: list[Point]) -> list[Point]:
+    """Return the points that no other beats in both accuracy and gap, from the widest gap to the narrowest."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.gap, -point.accuracy)):
+        if not kept or point.accuracy > kept[-1].accuracy:
+            kept.append(point)
+    return kept[::-1]
 
 
 def _shares(masses: Floats) -> Floats:
