@@ -19,6 +19,11 @@ Messages name the parameter, the rule, the value that broke it, and the way out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
@@ -31,6 +36,43 @@ __all__ = [
     "NotReadyError",
     "WorkerError",
 ]
+
+
+# Whether a command was called, and not a function.
+_IN_COMMAND: ContextVar[bool] = ContextVar("in_command", default=False)
+# Parameters of functions that are called otherwise than the option; most are called alike.
+_PARAMETERS = {"id": "id_column", "out": "path"}
+
+
+@contextmanager
+def in_command() -> Iterator[None]:
+    """Let :func:`spell` write options of the command line."""
+    token = _IN_COMMAND.set(True)
+    try:
+        yield
+    finally:
+        _IN_COMMAND.reset(token)
+
+
+def spell(option: str, value: Any = None, *, quote: bool = False) -> str:
+    """Name a parameter in the words of whoever called: as an option of a command, or as a parameter of a function.
+
+    What does not begin with ``--`` is no option, and stays as it is. ``quote`` puts quotes around a value of an
+    option, as names of columns need.
+
+    >>> spell("--keep-sensitive"), spell("--bins", "age=4")
+    ('keep_sensitive', "bins='age=4'")
+    >>> with in_command():
+    ...     spell("--keep-sensitive"), spell("--bins", "age=4")
+    ('--keep-sensitive', '--bins age=4')
+    """
+    if not option.startswith("--"):
+        return option
+    if _IN_COMMAND.get():
+        return option if value in (None, True) else f"{option} {value!r}" if quote else f"{option} {value}"
+    name = option.removeprefix("--").replace("-", "_")
+    name = _PARAMETERS.get(name, name)
+    return name if value is None else f"{name}={value!r}"
 
 
 class FairsieveError(Exception):

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 
 try:
     import fcntl
@@ -115,14 +115,16 @@ def make_folder(option: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInputError(
-            f"{option} must be a folder that can be written; {folder}: {error.strerror}"
+            f"{spell(option)} must be a folder that can be written; {folder}: {error.strerror}"
         ) from error
 
 
 def check_new(option: str, path: Path, *, force: bool) -> None:
     """Check that a file may be written; replace what is there only with ``force``."""
     if path.is_dir():
-        raise InvalidInputError(f"{option} must be a file to write; {path} is a folder: name a file in it")
+        raise InvalidInputError(
+            f"{spell(option)} must be a file to write; {path} is a folder: name a file in it"
+        )
     if path.suffix.lower() in (
         ".parquet",
         ".xlsx",
@@ -133,9 +135,11 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
         ".zip",
     ):  # what is written is CSV
         name = path.with_suffix("").with_suffix(".csv")
-        raise InvalidInputError(f"{option} must be a CSV file; got {path}: name it {name}")
+        raise InvalidInputError(f"{spell(option)} must be a CSV file; got {path}: name it {name}")
     if (path.exists() or path.is_symlink()) and not force:
-        raise InvalidInputError(f"{option} must be a new file; {path} is there: add --force to replace it")
+        raise InvalidInputError(
+            f"{spell(option)} must be a new file; {path} is there: add {spell('--force', True)} to replace it"
+        )
 
 
 def keep_inputs(option: str, out: Path, *inputs: Path | None, names: Iterable[str] = ()) -> None:
@@ -149,7 +153,7 @@ def keep_inputs(option: str, out: Path, *inputs: Path | None, names: Iterable[st
     for path in chain(there, *(folder.iterdir() for folder in there if folder.is_dir())):
         if any(one.samefile(path) for one in written):
             raise InvalidInputError(
-                f"{option} must not be a file that is read; got {out}, which would replace {path}: name another"
+                f"{spell(option)} must not be a file that is read; got {out}, which would replace {path}: name another"
             )
 
 

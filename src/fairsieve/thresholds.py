@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.validation import closest_hint, percent_hint, shown
 
 Floats = NDArray[np.float64]
@@ -56,17 +56,18 @@ class ThresholdRule:
             or bool(colon) != bool(numbers)
         ):
             raise InvalidInputError(
-                f"{name} must be {WAYS}; got {shown(value)}{closest_hint(value, ['balanced'])}"
+                f"{spell(name)} must be {WAYS}; got {shown(value)}{closest_hint(value, ['balanced'])}"
             )
         if kind == "cost" and not (min(numbers) >= 0 and max(numbers) > 0):
             raise InvalidInputError(
-                f"{name} must have costs of 0 or more, and not both 0; got {shown(value)}: give what a false positive "
+                f"{spell(name)} must have costs of 0 or more, and not both 0; got {shown(value)}: give what a false "
+                f"positive "
                 "and a false negative cost, such as cost:1,5"
             )
         if kind in ("fixed", "rate") and not 0 < numbers[0] < 1:
             what = "a probability" if kind == "fixed" else "a share of the people"
             raise InvalidInputError(
-                f"{name} must be {what} between 0 and 1; got {shown(value)}{percent_hint(numbers[0])}"
+                f"{spell(name)} must be {what} between 0 and 1; got {shown(value)}{percent_hint(numbers[0])}"
             )
         return cls(kind, tuple(numbers))  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 
 Value = TypeVar("Value")
 
@@ -34,7 +34,9 @@ def shown(value: Any) -> str:
 def check_at_least(name: str, value: Any, lowest: int) -> int:
     """Check that a value is a whole number of at least ``lowest``."""
     if _is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
-        raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {shown(value)}")
+        raise InvalidInputError(
+            f"{spell(name)} must be a whole number of at least {lowest}; got {shown(value)}"
+        )
     return int(value)
 
 
@@ -42,7 +44,7 @@ def check_seed(name: str, value: Any) -> int:
     """Check that a value is a whole number that NumPy, torch and compiled code all take for a seed."""
     if _is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise InvalidInputError(
-            f"{name} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
+            f"{spell(name)} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
         )
     return int(value)
 
@@ -51,7 +53,7 @@ def check_share(name: str, value: Any, most: float = 1) -> float:
     """Check that a value is a number in [0, ``most``]."""
     if _is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
         raise InvalidInputError(
-            f"{name} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
+            f"{spell(name)} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
         )
     return float(value)
 
@@ -75,7 +77,7 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
             hint = ': write "auto" in small letters' if auto and value.lower() == "auto" else hint
             hint = ": estimate_clean_ratio finds one" if not auto and value == "auto" else hint
         raise InvalidInputError(
-            f"{name} must be a number in (0, 1], the share of right labels (1.0 keeps every sample){also}; "
+            f"{spell(name)} must be a number in (0, 1], the share of right labels (1.0 keeps every sample){also}; "
             f"got {shown(value)}{hint}"
         )
     return float(value)
@@ -97,7 +99,7 @@ def check_kind(name: str, value: Any, kinds: Any, rule: str) -> Any:
     """Check that a value is of one of some types."""
     if not isinstance(value, kinds):
         got = shown(value) if value is None or isinstance(value, str | Real) else f"a {type(value).__name__}"
-        raise InvalidInputError(f"{name} must be {rule}; got {got}")
+        raise InvalidInputError(f"{spell(name)} must be {rule}; got {got}")
     return value
 
 
@@ -133,7 +135,7 @@ def several(values: Any) -> Collection[Any]:
 def check_positive(name: str, value: Any) -> float:
     """Check that a value is a finite number above 0."""
     if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
-        raise InvalidInputError(f"{name} must be a finite number above 0; got {shown(value)}")
+        raise InvalidInputError(f"{spell(name)} must be a finite number above 0; got {shown(value)}")
     return float(value)
 
 
@@ -141,7 +143,8 @@ def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
     """Check that a value is one of a few texts; offer the closest."""
     if not isinstance(value, str) or value not in choices:
         raise InvalidInputError(
-            f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}{closest_hint(value, choices)}"
+            f"{spell(name)} must be one of {', '.join(map(str, choices))}; got "
+            f"{shown(value)}{closest_hint(value, choices)}"
         )
     return value
 

@@ -108,5 +108,5 @@ def test_an_unknown_setting_is_refused(frame):
         tabular.train(polars.from_pandas(frame).lazy(), label="income", sensitive="sex")
     with pytest.raises(InvalidInputError, match="the data frame must have rows"):
         tabular.train(frame.head(0), label="income", sensitive="sex")
-    with pytest.raises(InvalidInputError, match="--label must be a column of the data frame; got 'incom'"):
+    with pytest.raises(InvalidInputError, match="label must be a column of the data frame; got 'incom'"):
         tabular.train(frame, label="incom", sensitive="sex")

@@ -24,7 +24,7 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     out = tmp_path / "deep" / "RUN"
     trained.save(out)
     assert names_in(out) == FILES
-    with pytest.raises(InvalidInputError, match="holds a run: add --force to replace it"):
+    with pytest.raises(InvalidInputError, match="holds a run: add force=True to replace it"):
         trained.save(out)
     (out / "card.md").write_text("old")
     monkeypatch.setattr("fairsieve.tabular.report.files.write_run", lambda *_: 1 / 0)
@@ -123,7 +123,7 @@ def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
     [
         ("", "has other files in it"),
         ("thesis.txt", "is a file"),
-        ("thesis.txt/x", "--out must be a folder that can be written"),
+        ("thesis.txt/x", "path must be a folder that can be written"),
     ],
 )
 def test_a_folder_of_something_else_is_never_touched(trained, tmp_path, force, name, message):
@@ -141,7 +141,7 @@ def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatc
         (folder / "metrics.json").write_text("late")
 
     monkeypatch.setattr("fairsieve.tabular.report.files.write_run", taken)
-    with pytest.raises(InvalidInputError, match="holds a run: add --force"):
+    with pytest.raises(InvalidInputError, match="holds a run: add force=True"):
         trained.save(out)
     assert names_in(out) == FILES
     assert names_in(tmp_path) == {"RUN"}

@@ -150,7 +150,7 @@ def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path
     again = tabular.review(data, **ROLES, rows=30, verified=path)
     assert not set(again.rows["row"]) & set(checked)
     with pytest.raises(
-        InvalidInputError, match=r"--verified says how many labels are right; got --clean-ratio 0.9"
+        InvalidInputError, match=r"verified says how many labels are right; got clean_ratio 0.9"
     ):
         tabular.train(data, **ROLES, verified=path, clean_ratio=0.9)
 
@@ -160,10 +160,10 @@ def test_a_table_of_few_rows_is_asked_about_whole(truth, tmp_path):
     found = tabular.review(small, **ROLES, rows=500)
     assert len(found.rows) == 80
     assert not found.rows["reasons"].str.contains("did not see this row").any()
-    with pytest.raises(InvalidInputError, match="--rows must be a whole number of at least 1"):
+    with pytest.raises(InvalidInputError, match="rows must be a whole number of at least 1"):
         tabular.review(small, **ROLES, rows=0)
     with pytest.raises(
-        InvalidInputError, match=r"--id must be a column of small.csv; got 'nmae'. Did you mean 'name'"
+        InvalidInputError, match=r"id_column must be a column of small.csv; got 'nmae'. Did you mean 'name'"
     ):
         tabular.review(small, **ROLES, rows=5, id_column="nmae")
 
@@ -190,7 +190,7 @@ def test_answers_are_never_replaced(data, sheet, truth, tmp_path):
 
 def test_a_sheet_without_answers_is_replaced_if_asked(chosen, tmp_path):
     chosen.save(tmp_path / "review.html")
-    with pytest.raises(InvalidInputError, match=r"--out must be a new file"):
+    with pytest.raises(InvalidInputError, match=r"path must be a new file"):
         chosen.save(tmp_path / "review.html")
     chosen.save(tmp_path / "review.html", force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["review.csv", "review.html"]
@@ -270,7 +270,7 @@ def test_from_python_with_a_data_frame(truth, tmp_path):
     again = tabular.review(frame, run=folder, rows=3)
     assert again.review.asked.label == "income"
     assert all("The model in run" in reasons[-1] for reasons in again.review.rows["reasons"])
-    with pytest.raises(InvalidInputError, match="--sensitive must name a column; got none"):
+    with pytest.raises(InvalidInputError, match="sensitive must name a column; got none"):
         tabular.review(frame, label="income")
 
 
@@ -291,7 +291,7 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     assert len(rates) == 4
     assert all(one["flip_rate"]["interval"][0] <= one["flip_rate"]["value"] for one in rates)
     assert all(0 < one["narrowed_by_ten_checks"] < 0.2 for one in rates)
-    with pytest.raises(InvalidInputError, match=r"--verified must hold answers to rows of guessed\.csv"):
+    with pytest.raises(InvalidInputError, match=r"verified must hold answers to rows of guessed\.csv"):
         tabular.audit(table, label="income", sensitive="sex", prediction="guess", verified=path)
     own = tabular.review(table, **ROLES, drop=["guess"], rows=80, id_column="name")
     path = answer(own.save(tmp_path / "own.html"), truth, tmp_path / "filled.csv")

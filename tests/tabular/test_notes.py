@@ -45,7 +45,7 @@ def test_a_column_that_alone_predicts_the_label_is_named(path):
     notes = tabular.audit(path, **ROLES).audit.notes
     (label,) = [note for note in notes if getattr(note, "kind", "") == "warning"]
     assert label.startswith("Column 'outcome' alone predicts 'income' almost perfectly")
-    assert "add --drop 'outcome'" in label
+    assert "add drop='outcome'" in label
     (group,) = [note for note in notes if "stands in" in note]
     assert group.startswith("Through 'title' (0.9")
     assert not any("stands in" in note for note in train_notes(path, keep_sensitive=True))
@@ -82,7 +82,7 @@ def test_copies_of_label_and_group_are_told(tmp_path):
     label, group = tabular.audit(path, **ROLES).audit.notes[:2]
     assert label.kind == "leak"
     assert label.startswith("Column 'code' duplicates the label 'income' (a leak)")
-    assert "add --drop 'code'" in label
+    assert "add drop='code'" in label
     assert group.startswith("Column 'gender' duplicates 'sex', so the models know the group")
     kept = train_notes(path, drop=["code", "gender"], keep_sensitive=True)
     assert not [note for note in kept if "duplicates" in note]
@@ -167,7 +167,7 @@ def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, 
         rows = [[field.replace(".", ",") for field in row] for row in csv.reader(stream)]
     target = tmp_path / "semicolons.csv"
     target.write_text("\n".join(";".join(row) for row in rows), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match="add --decimal , if they have a decimal comma"):
+    with pytest.raises(InvalidInputError, match="add decimal=',' if they have a decimal comma"):
         tabular.predict(result, target)  # it learnt from decimal points
     found = tabular.predict(result, target, probabilities=True, decimal=",")
     lines = found.save(tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()

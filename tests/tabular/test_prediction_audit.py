@@ -76,7 +76,7 @@ def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert result.decision.sentence in page
     assert "What scores mean" in page
-    with pytest.raises(InvalidInputError, match="add --force to replace it"):
+    with pytest.raises(InvalidInputError, match="add force=True to replace it"):
         result.save(folder)
     assert result.save(folder, force=True) == folder
 
@@ -103,13 +103,13 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
     [
         (
             {"prediction": "gues"},
-            "--prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'",
+            "prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'",
         ),
         ({"prediction": "job"}, "labels in 'job' of people.csv must be among high, low; got also 'baker'"),
-        ({"prediction": "hours"}, "if these are scores, give them as --score"),
-        ({"prediction": "sex"}, "--prediction must be a column of its own; got 'sex'"),
-        ({"prediction": "guess", "score": "hours"}, "--score must hold probabilities, numbers from 0 to 1"),
-        ({"score": "chance"}, "--score needs --prediction; got 'chance' alone"),
+        ({"prediction": "hours"}, "if these are scores, give them as score"),
+        ({"prediction": "sex"}, "prediction must be a column of its own; got 'sex'"),
+        ({"prediction": "guess", "score": "hours"}, "score must hold probabilities, numbers from 0 to 1"),
+        ({"score": "chance"}, "score needs prediction; got 'chance' alone"),
     ],
 )
 def test_what_is_no_prediction_is_told(path, options, message):
@@ -128,6 +128,6 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
     )
     columns["chance"] = [""] * 400
     with pytest.raises(
-        InvalidInputError, match="--score must hold probabilities; no row has a value in 'chance'"
+        InvalidInputError, match="score must hold probabilities; no row has a value in 'chance'"
     ):
         tabular.audit(write_csv(tmp_path / "none.csv", columns), **options)

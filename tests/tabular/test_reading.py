@@ -92,7 +92,7 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
     ("content", "message"),
     [
         (" \n \n", "is empty"),
-        ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
+        ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add separator='tab'"),
         ("a,b\n1,x\ry\n2,z\n", "has a carriage return within row 2, which would cut it in two: take it out"),
         (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
         (b"PK\x03\x04rest", "cannot be unpacked"),
@@ -188,7 +188,7 @@ def test_a_named_index_of_parquet_is_a_column(read, tmp_path):
     [
         ({"separator": '"'}, "no quote or line end"),
         ({"separator": "\n"}, "no quote or line end"),
-        ({"decimal": "x"}, "--decimal must be . or ,"),
+        ({"decimal": "x"}, "decimal must be . or ,"),
         ({"separator": ",", "decimal": ","}, "differ from the separator"),
     ],
 )
@@ -300,8 +300,8 @@ def test_a_number_that_means_missing_is_compared_by_its_value(tmp_path, stored):
     gaps = {one["name"]: one["missing"] for one in result.metrics["data"]["columns"]}
     assert gaps == {"size": 18, "count": 20, "since": 0, "zip": 0}
     assert result.run.problem.groups.names == ("0", "1")
-    (note,) = [note for note in result.run.notes if "--missing" in note]
-    assert note.endswith("has the value 'none' that --missing names.")
+    (note,) = [note for note in result.run.notes if "that missing names" in note]
+    assert note.endswith("has the value 'none' that missing names.")
     named = tabular.predict(result, data)
     assert named.notes == []  # a mark of training need not be in every table
     emptied = frame.astype({"size": object, "count": object}).replace({"size": -999.0, "count": 97}, None)

@@ -56,8 +56,8 @@ def test_a_mixture_is_refused_with_the_ways_out():
     message = r"column 'x' of the data frame mixes numbers with 60 texts \('inf', 'about 3'; rows 2, 3, 6 …\)"
     with pytest.raises(InvalidInputError, match=message) as raised:
         audit(x=mixed)
-    assert "--missing 'inf'" in str(raised.value)
-    assert "--categories 'x'" in str(raised.value)
+    assert "missing='inf'" in str(raised.value)
+    assert "categories='x'" in str(raised.value)
     assert features(x=mixed, categories="x")["x"].kind == "categories"
 
 
@@ -94,7 +94,7 @@ def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbe
 )
 def test_dates_that_mean_one_day_are_read(texts, expected):
     if isinstance(expected, str):
-        told = f"--dates must be a column of dates, written as 2026.* has {expected}"
+        told = f"dates must be a column of dates, written as 2026.* has {expected}"
         with pytest.raises(InvalidInputError, match=told):
             audit(x=texts, dates="x")
     else:
@@ -171,7 +171,7 @@ def test_bins_make_groups_of_numbers():
     ages = [str(18 + i) for i in range(60)]
     assert len(audit(z=ages, rows=240, bins=["z=4"]).groups.names) == 4
     with pytest.raises(
-        InvalidInputError, match="has numbers, 60 different ones: add --bins z=33,48,63 to make"
+        InvalidInputError, match="has numbers, 60 different ones: add bins='z=33,48,63' to make"
     ):
         audit(z=ages)
 
@@ -179,7 +179,7 @@ def test_bins_make_groups_of_numbers():
 @pytest.mark.parametrize(
     ("bins", "message"),
     [
-        ("sex=3", "--bins must be of a sensitive column, z; got 'sex'"),
+        ("sex=3", "bins must be of a sensitive column, z; got 'sex'"),
         ("z=45,25", "must be edges in ascending order, such as 25,45,65"),
         ("z=x", "must be edges in ascending order"),
         ("z=nan,3", "a number of equally large groups from 2 to 10; got 'nan,3'"),
@@ -268,7 +268,7 @@ def test_what_is_made_of_columns():
     assert told["number"] == "left out: it numbers the rows"
     assert "names and identifiers" in told["name"]
     assert "dates" in told["day"]
-    assert told["pay"] == "left out: numbers with a decimal comma; add --decimal , to learn from them"
+    assert told["pay"] == "left out: numbers with a decimal comma; add decimal=',' to learn from them"
 
 
 def test_numbers_that_may_not_be_alike_are_told():
@@ -341,7 +341,7 @@ def test_identifiers_beyond_2_to_the_53_are_recognised(stored):
     assert "identifiers" in found["scattered"].left_out
     assert (found["few"].kind, found["few"].distinct, found["few"].left_out) == ("categories", 3, "")
     assert "taken as categories: 'few'" in found["few"].hint
-    assert "subtract a constant, or add --categories" in found["many"].left_out
+    assert "subtract a constant, or add categories" in found["many"].left_out
 
 
 @given(
@@ -401,14 +401,14 @@ def test_all_problems_of_a_table_are_told_at_once():
     with pytest.raises(InvalidInputError) as caught:
         tabular.train(frame, label="paid", sensitive="sex", dates="since", drop="wieght", positive="maybe")
     text = str(caught.value)
-    assert text.startswith("6 problems. (1) --positive must be a value of 'paid'; got 'maybe'")
+    assert text.startswith("6 problems. (1) positive must be a value of 'paid'; got 'maybe'")
     for number, told in (
-        (2, "--sensitive must make two or more groups"),
-        (3, "--drop must be a column of the data frame; got 'wieght'. Did you mean 'weight'?"),
+        (2, "sensitive must make two or more groups"),
+        (3, "drop must be a column of the data frame; got 'wieght'. Did you mean 'weight'?"),
         (4, "column 'size' of the data frame mixes numbers"),
         (5, "column 'weight' of the data frame mixes numbers"),
-        (6, "--dates must be a column of dates"),
+        (6, "dates must be a column of dates"),
     ):
         assert f". ({number}) {told}" in text
-    with pytest.raises(InvalidInputError, match=r"^--label must be a column of the data frame; got 'x'"):
+    with pytest.raises(InvalidInputError, match=r"^label must be a column of the data frame; got 'x'"):
         tabular.audit(frame, label="x", sensitive="paid", drop=["size", "weight", "since"])

@@ -61,8 +61,8 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     assert found.test_groups[-1] is None
     assert any("Rows of three.csv without a value in sex and old" in note for note in found.notes)
     for settings, message in (
-        ({"fairness": "equal-opportunity"}, "--positive must be given for equal opportunity with 3 labels"),
-        ({"threshold": "balanced"}, "--threshold must be 0.5 for more than two labels.*with 3 labels"),
+        ({"fairness": "equal-opportunity"}, "positive must be given for equal opportunity with 3 labels"),
+        ({"threshold": "balanced"}, "threshold must be 0.5 for more than two labels.*with 3 labels"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             tabular.train(path, label="income", sensitive="sex", **settings, **FEW)
@@ -99,18 +99,18 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"clean_ratio": "half"}, '--clean-ratio must be .*, or "auto" to have it estimated; got'),
-        ({"clean_ratio": "Auto"}, '--clean-ratio must be .*, or "auto" to have it estimated; got'),
-        ({"test": 0.0}, "--test must be a share between 0 and 1"),
-        ({"threshold": "often"}, "--threshold must be a probability .*got 'often'"),
-        ({"tolerance": 3}, "--tolerance must be"),
-        ({"max_accuracy_loss": 3}, "--max-accuracy-loss must be"),
-        ({"trees": 0}, "--trees must be"),
-        ({"model": "lightgmb"}, "--model must be one of logistic, .*got 'lightgmb'. Did you mean 'lightgbm'"),
-        ({"sensitive": ["sex", "sex"]}, "--sensitive must name each column once"),
-        ({"sensitive": []}, "--sensitive must name one column or more"),
-        ({"sensitive": ["gender"]}, "--sensitive must be a column of people.csv; got 'gender'"),
-        ({"small_groups": "x"}, "--small-groups must be one of stop, merge, ignore"),
+        ({"clean_ratio": "half"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
+        ({"clean_ratio": "Auto"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
+        ({"test": 0.0}, "test must be a share between 0 and 1"),
+        ({"threshold": "often"}, "threshold must be a probability .*got 'often'"),
+        ({"tolerance": 3}, "tolerance must be"),
+        ({"max_accuracy_loss": 3}, "max_accuracy_loss must be"),
+        ({"trees": 0}, "trees must be"),
+        ({"model": "lightgmb"}, "model must be one of logistic, .*got 'lightgmb'. Did you mean 'lightgbm'"),
+        ({"sensitive": ["sex", "sex"]}, "sensitive must name each column once"),
+        ({"sensitive": []}, "sensitive must name one column or more"),
+        ({"sensitive": ["gender"]}, "sensitive must be a column of people.csv; got 'gender'"),
+        ({"small_groups": "x"}, "small_groups must be one of stop, merge, ignore"),
     ],
 )
 def test_what_is_asked_is_checked(people_csv, options, message):

@@ -21,7 +21,7 @@ from fairsieve.cli.reproduce_command import reproduce_command
 from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
 from fairsieve.cli.terminal import say_error, tolerate_terminals
-from fairsieve.errors import FairsieveError
+from fairsieve.errors import FairsieveError, in_command
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -50,6 +50,7 @@ def _options(
 
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
+    context.with_resource(in_command())
     if version:
         typer.echo(f"fairsieve {__version__}")
         raise typer.Exit

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError, spell
 from fairsieve.intervals import wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.true_measures import measure_true_labels
@@ -112,7 +112,8 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     if not found:
         names = ", ".join(file.name for file in files)
         raise InvalidInputError(
-            f"--verified must have an answer in verified_label; {names} has {unanswered:,} empty and {unsure:,} unsure "
+            f"{spell('--verified')} must have an answer in verified_label; {names} has {unanswered:,} empty and "
+            f"{unsure:,} unsure "
             "ones and no other: answer some rows first"
         )
     order = sorted(found)
@@ -126,7 +127,8 @@ def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
     absent = [name for name in NEEDED if name not in file.columns]
     if absent:
         raise InvalidInputError(
-            f"--verified must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; {file.name} "
+            f"{spell('--verified')} must be a file that fairsieve review wrote, with the columns "
+            f"{', '.join(NEEDED)}; {file.name} "
             f"has no {absent[0]}: give that file with its column verified_label filled in"
         )
     numbers = parse_numbers(file.frame["row"], file.reading.decimal).numbers
@@ -154,9 +156,10 @@ def _find_checksums(
     if len(wrong):
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
-            f"--verified must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} rows of "
+            f"{spell('--verified')} must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} "
+            f"rows of "
             f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
-            "review read, with its values unchanged, and the same --missing"
+            f"review read, with its values unchanged, and the same {spell('--missing')}"
         )
     return np.asarray(found, dtype=np.int64)
 
@@ -189,7 +192,8 @@ def _check_same(one: tuple[str, float, str], other: tuple[str, float, str], row:
     for part, what in enumerate(("answer each row in one way", "give each row one sampling_weight")):
         if one[part] != other[part]:
             raise InvalidInputError(
-                f"--verified must {what}; {row} is {one[part]!r} in {one[2]} and {other[part]!r} in {other[2]}: keep "
+                f"{spell('--verified')} must {what}; {row} is {one[part]!r} in {one[2]} and {other[part]!r} in "
+                f"{other[2]}: keep "
                 "one of the two"
             )
 

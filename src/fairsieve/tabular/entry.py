@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import check_new, keep_inputs, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
@@ -122,7 +122,9 @@ def audit(
             measured = replace(measured, impact=find_impact_ratios(measured, prediction, score))
         return AuditResult(measured, decide_predictions(measured))
     if score is not None:
-        raise InvalidInputError(f"--score needs --prediction; got {score!r} alone: add --prediction COLUMN")
+        raise InvalidInputError(
+            f"{spell('--score')} needs {spell('--prediction')}; got {score!r} alone: add it"
+        )
     found = label_review.audit_table(asked, report)
     if format is not None:
         found = replace(found, impact=find_impact_ratios(found))
@@ -178,7 +180,9 @@ def review(
     known |= {name: value for name, value in settings.items() if value is not None}
     for name in ("label", "sensitive"):
         if name not in known:
-            raise InvalidInputError(f"--{name} must name a column; got none: add it, or --run FOLDER")
+            raise InvalidInputError(
+                f"{spell(f'--{name}')} must name a column; got none: add it, or {spell('--run')}"
+            )
     asked = TableSettings(data, **known)
     id_column = None if id_column is None else as_text("--id", id_column)
     return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, _reporter(report)))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.intervals import wilson
 from fairsieve.report.document import Block, Cell, Column, Section, Table, Text
 from fairsieve.report.text import interval, number, percent
@@ -95,8 +95,8 @@ def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str |
     labels, table = audit.labels, audit.table
     if labels.positive is None:
         raise InvalidInputError(
-            f"--positive must name the label that stands for being selected; {labels.column!r} has "
-            f"{', '.join(labels.classes)}: add --positive {labels.classes[-1]}"
+            f"{spell('--positive')} must name the label that stands for being selected; {labels.column!r} has "
+            f"{', '.join(labels.classes)}: add {spell('--positive', labels.classes[-1])}"
         )
     codes = labels.read(table, prediction or labels.column).codes
     selections = [("selection", codes >= 0, codes == labels.positive_code)]

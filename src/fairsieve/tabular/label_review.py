@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
@@ -138,7 +138,9 @@ def review_labels(
     checked = estimate.verified_codes
     left = len(part) if checked is None else int((checked < 0).sum())
     if not left:
-        raise InvalidInputError("--verified must leave rows to check; every row of the table has an answer")
+        raise InvalidInputError(
+            f"{spell('--verified')} must leave rows to check; every row of the table has an answer"
+        )
     places, weights = estimate.next_to_verify(min(count, left), asked.seed)
     # Whoever stops early has then checked a random part of the choice.
     order = np.random.default_rng(asked.seed).permutation(len(places))

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.errors import FairsieveError, InvalidInputError, spell
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, learnt_reading
@@ -173,7 +173,7 @@ def read_model(folder: Path) -> Pipeline:
     if not path.is_file():
         raise InvalidInputError(
             f"RUN must be a folder that fairsieve train made; {folder} has no {ARCHIVE}: name the folder that was "
-            "given to train as --out"
+            f"given to train as {spell('--out')}"
         )
     try:
         pipeline = _load(path)

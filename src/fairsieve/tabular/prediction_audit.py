@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import measure_by_estimate
@@ -85,7 +85,8 @@ def audit_predictions(
         find_column(table, column, option)
         if column in (asked.label, *asked.sensitive):
             raise InvalidInputError(
-                f"{option} must be a column of its own; got {column!r}, which is the label or a sensitive one: name "
+                f"{spell(option)} must be a column of its own; got {column!r}, which is the label or a sensitive "
+                f"one: name "
                 "another"
             )
     found = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
@@ -95,7 +96,7 @@ def audit_predictions(
     places = np.flatnonzero(guessed >= 0)
     if not len(places):
         raise InvalidInputError(
-            f"--prediction must have values in rows with a label; {prediction!r} has none"
+            f"{spell('--prediction')} must have values in rows with a label; {prediction!r} has none"
         )
     measured, codes = part.take(places), guessed[places].astype(np.int64)
     cells, named = measured.cells, {"predictions": [labels.classes[code] for code in codes]}
@@ -127,19 +128,22 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
     """Read probabilities of the positive label."""
     if labels.positive is None:
         raise InvalidInputError(
-            f"--score must be the probability of one label; {labels.column!r} has {len(labels.classes)}: name it by "
-            "--positive"
+            f"{spell('--score')} must be the probability of one label; {labels.column!r} has {len(labels.classes)}: "
+            f"name it by "
+            f"{spell('--positive')}"
         )
     parsed = parse_numbers(find_column(table, column, "--score"), table.reading.decimal)
     if table.frame[column].isna().all():
         raise InvalidInputError(
-            f"--score must hold probabilities; no row has a value in {column!r}: name another column, or leave it out"
+            f"{spell('--score')} must hold probabilities; no row has a value in {column!r}: name another column, or "
+            f"leave it out"
         )
     wrong = parsed.odd | (parsed.numbers < 0) | (parsed.numbers > 1)
     if wrong.any():
         row = int(table.rows[np.flatnonzero(wrong)[0]])
         raise InvalidInputError(
-            f"--score must hold probabilities, numbers from 0 to 1, of {labels.positive!r}; {column!r} has something "
+            f"{spell('--score')} must hold probabilities, numbers from 0 to 1, of {labels.positive!r}; {column!r} "
+            f"has something "
             f"else in {int(wrong.sum()):,} rows (the first: row {row}): give such a column, or leave it out"
         )
     return parsed.numbers

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from fairsieve.data.splits import split_indices
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.inputs import find_alike
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
@@ -253,13 +253,14 @@ def _check_labels(labels: Labels, asked: TableSettings) -> None:
     count = len(labels.classes)
     if count > 2 and not asked.threshold.is_default:
         raise InvalidInputError(
-            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
+            f"{spell('--threshold')} must be 0.5 for more than two labels, of which the likeliest is predicted; got "
             f"{asked.threshold} with {count} labels: leave it out, or make two labels of them"
         )
     notion = find_notion(asked.fairness)
     if notion.needs_positive and labels.positive is None:
         raise InvalidInputError(
-            f"--positive must be given for {notion.title} with {count} labels; they are {', '.join(labels.classes)}"
+            f"{spell('--positive')} must be given for {notion.title} with {count} labels; they are "
+            f"{', '.join(labels.classes)}"
         )
 
 
@@ -303,14 +304,16 @@ def read_problem(asked: TableSettings) -> TableProblem:
         if seen:
             text = (
                 f"{seen:,} of the {len(test):,} rows measured on {'equals' if seen == 1 else 'equal'} a row that was "
-                "learnt from, so the numbers may be too good; without --test-file, rows are set aside."
+                "learnt from, so the numbers may be too good; without {spell('--test-file')}, rows are set aside."
             )
             notes = [Note(text, "warning"), *notes]
         notes = [*notes, *table.notes, *more]
     if not len(test) or len(train) < LEAST_ROWS:
         raise InvalidInputError(
-            f"--test must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} of "
-            f"{len(part)} rows leaves {len(test)} and {len(train)}: change it, or give --test-file or a larger table"
+            f"{spell('--test')} must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} "
+            f"of "
+            f"{len(part)} rows leaves {len(test)} and {len(train)}: change it, or give {spell('--test-file')} or a "
+            f"larger table"
         )
     # What was found is recorded, so that another command finds the same.
     asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])
@@ -388,22 +391,22 @@ def leak_notes(
             copies.add(column)
             text = (
                 f"Column {column!r} duplicates the label {label!r} (a leak), so the models read the answer instead "
-                f"of learning it. Unless it is known where you predict, add --drop {column!r}."
+                f"of learning it. Unless it is known where you predict, add {spell('--drop', column, quote=True)}."
             )
             notes.append(Note(text, "leak", str(column)))
         elif _copies(codes, groups.codes):
             copies.add(column)
             notes.append(
                 f"Column {column!r} duplicates {' and '.join(sensitive)!r}, so the models know the group; add "
-                f"--drop {column!r} to keep it from them."
+                f"{spell('--drop', column, quote=True)} to keep it from them."
             )
     rest = values[[column for column in values.columns if column not in copies]]
     for column, area in rank_columns(rest, labels.codes).items():
         if area >= NEARLY_PERFECT:
             text = (
                 f"Column {column!r} alone predicts {label!r} almost perfectly (area under the ROC curve {area:.3f} on "
-                f"rows held out). It may be known only once the label is, which would be a leak: if so, add --drop "
-                f"{column!r}."
+                f"rows held out). It may be known only once the label is, which would be a leak: if so, "
+                f"add {spell('--drop', column, quote=True)}."
             )
             notes.append(Note(text, "warning", str(column)))
     areas = {} if set(sensitive) & set(values) else rank_columns(rest, groups.codes)
@@ -414,7 +417,7 @@ def leak_notes(
         notes.append(
             f"Through {listed}{more}, which {'stands' if len(found) == 1 else 'stand'} in for "
             f"{' and '.join(map(repr, sensitive))} (area under the ROC curve that the column alone reaches, on rows "
-            "held out), the models can tell groups apart; --drop COLUMN keeps a column from them."
+            "held out), the models can tell groups apart; {spell('--drop')} keeps a column from them."
         )
     return notes
 

@@ -17,7 +17,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.notions import EO, NOTIONS, find_notion
 
 if TYPE_CHECKING:
@@ -201,16 +201,18 @@ class TableSettings:
             validation.check_share("--max-accuracy-loss", self.max_accuracy_loss)
         validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if self.test is not None and self.test_file is not None:
-            raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
+            raise InvalidInputError(
+                f"{spell('--test')} and {spell('--test-file')} must not be given together: a share, or a file"
+            )
         if self.test is not None and not (isinstance(self.test, Real) and 0 < self.test < 1):
             raise InvalidInputError(
-                f"--test must be a share between 0 and 1, such as 0.2; got {validation.shown(self.test)}"
+                f"{spell('--test')} must be a share between 0 and 1, such as 0.2; got {validation.shown(self.test)}"
                 f"{validation.percent_hint(self.test)}"
             )
         if self.verified and self.clean_ratio != "auto":
             raise InvalidInputError(
-                "--verified says how many labels are right; got --clean-ratio "
-                f"{self.clean_ratio} too: leave one of the two out"
+                f"{spell('--verified')} says how many labels are right; got "
+                f"{spell('--clean-ratio')} {self.clean_ratio} too: leave one of the two out"
             )
         validation.check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
         validation.check_seed("--seed", self.seed)
@@ -218,12 +220,13 @@ class TableSettings:
         for option in ("sensitive", "drop"):
             if self.label in getattr(self, option):
                 raise InvalidInputError(
-                    f"--label and --{option} must be different columns; both are {self.label!r}: name another for one"
+                    f"{spell('--label')} and {spell(f'--{option}')} must be different columns; both are "
+                    f"{self.label!r}: name another for one"
                 )
         repeated = [column for column in self.sensitive if list(self.sensitive).count(column) > 1]
         if repeated:
             raise InvalidInputError(
-                f"--sensitive must name each column once; got {repeated[0]!r} more than once: leave one out"
+                f"{spell('--sensitive')} must name each column once; got {repeated[0]!r} more than once: leave one out"
             )
 
     @property
@@ -326,13 +329,14 @@ def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInputError(
-            f"--config must be a TOML file that can be read; {path}: {error}: name another"
+            f"{spell('--config')} must be a TOML file that can be read; {path}: {error}: name another"
         ) from None
     options = {name.replace("-", "_"): value for name, value in given.items()}
     for name in options:
         if name not in known:
             raise InvalidInputError(
-                f"--config must name options of this command; {name!r} of {path} is none{closest_hint(name, known)}: "
+                f"{spell('--config')} must name options of this command; {name!r} of {path} is "
+                f"none{closest_hint(name, known)}: "
                 "leave it out, or correct it"
             )
     return options
@@ -376,8 +380,10 @@ def read_settings(run: Path) -> dict[str, Any]:
         return {name: recorded[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
-            f"--run must be a folder that fairsieve train of this version made; {run} has no metrics.json that can be "
-            f"read ({type(error).__name__}): name the folder that was given to train as --out, or train again"
+            f"{spell('--run')} must be a folder that fairsieve train of this version made; {run} has no metrics.json "
+            f"that can be "
+            f"read ({type(error).__name__}): name the folder that was given to train as {spell('--out')}, or train "
+            f"again"
         ) from error
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.validation import as_text, as_texts, closest_hint
 
 NoteKind = Literal["leak", "contradiction", "few", "warning", "remark"]
@@ -92,12 +92,12 @@ class Reading:
         object.__setattr__(self, "missing", as_texts("--missing", self.missing, "a text or a number"))
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InvalidInputError(
-                "--separator must be one character, or tab, and no quote or line end, or auto; got "
+                f"{spell('--separator')} must be one character, or tab, and no quote or line end, or auto; got "
                 f"{self.separator!r}"
             )
         if self.decimal not in (".", ",", "auto") or self.decimal == self.separator != "auto":
             raise InvalidInputError(
-                "--decimal must be . or , and differ from the separator, or auto; got "
+                f"{spell('--decimal')} must be . or , and differ from the separator, or auto; got "
                 f"{self.decimal!r} with the separator {self.separator!r}"
             )
 
@@ -254,7 +254,7 @@ def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
         names = table.columns
         shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
         raise InvalidInputError(
-            f"{option} must be a column of {table.name}; got {wanted!r}{closest_hint(wanted, names) or '.'} Its "
+            f"{spell(option)} must be a column of {table.name}; got {wanted!r}{closest_hint(wanted, names) or '.'} Its "
             f"columns are {shown}{headless_hint(names)}"
         )
     return table.frame[wanted]
@@ -422,7 +422,7 @@ def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
         _refuse_mixture(table, name, parsed)
     hint = (
         f"Column {name!r} has numbers in {count:,} of {known:,} rows with a value, and is taken as categories; to have "
-        "numbers, correct the texts, or name them by --missing."
+        "numbers, correct the texts, or name them by {spell('--missing')}."
     )
     return "categories", hint if count else ""
 
@@ -434,14 +434,18 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     rows = ", ".join(str(row) for row in table.rows[odd[:EXAMPLES]])
     shown = ", ".join(repr(value) for value in values[:EXAMPLES]) + (" …" if len(values) > EXAMPLES else "")
     texts, where = ("1 text", "row") if len(odd) == 1 else (f"{len(odd):,} texts", "rows")
-    otherwise = "" if decided else f", or --categories {name!r} to take the whole column as categories"
+    otherwise = (
+        ""
+        if decided
+        else f", or {spell('--categories', name, quote=True)} to take the whole column as categories"
+    )
     other, style = (".", "point") if table.reading.decimal == "," else (",", "comma")
     all_other = all(number_style(value) == style for value in values)
-    ways = f"add --decimal {other} if they have a decimal {style}, or " if all_other else ""
+    ways = f"add {spell('--decimal', other)} if they have a decimal {style}, or " if all_other else ""
     raise InvalidInputError(
         f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {where} {rows}"
-        f"{' …' if len(odd) > EXAMPLES else ''}). Correct those, or {ways}add --missing {values[0]!r} to take such a "
-        f"value as missing{otherwise}"
+        f"{' …' if len(odd) > EXAMPLES else ''}). Correct those, or {ways}"
+        f"add {spell('--missing', values[0], quote=True)} to take such a value as missing{otherwise}"
     )
 
 
@@ -510,8 +514,9 @@ def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
     if all(AMBIGUOUS.fullmatch(_bare_number(text)) for text in marked):
         raise InvalidInputError(
             f"numbers in column {name!r} of {table.name} must be written as in training, where none had a "
-            f"{'comma' if other == ',' else 'point'}; {marked[0]!r} could be read in two ways: add --decimal {other} "
-            f"if that is its decimal mark, or --decimal {decimal} if it stands between thousands"
+            f"{'comma' if other == ',' else 'point'}; {marked[0]!r} could be read in two ways: add "
+            f"{spell('--decimal', other)} "
+            f"if that is its decimal mark, or {spell('--decimal', decimal)} if it stands between thousands"
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.tabular.reading.columns import (
     DATE,
     EXACT,
@@ -119,7 +119,8 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
         odd = days_since_1970(texts)
         if isinstance(odd, str):
             raise InvalidInputError(
-                f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
+                f"{spell('--dates')} must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of "
+                f"{table.name} has "
                 f"{odd!r} in row {texts.index[texts == odd][0]}, which is none, or could mean two days: write them so, "
                 "or leave the option out"
             )
@@ -141,7 +142,11 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
         return made
     if many or distinct > MOST_CATEGORIES:
-        which = IDENTIFIERS if many else "subtract a constant, or add --categories to take them as categories"
+        which = (
+            IDENTIFIERS
+            if many
+            else f"subtract a constant, or add {spell('--categories')} to take them as categories"
+        )
         return replace(made, left_out=f"whole numbers beyond 2**53, which doubles merge; {which}")
     hint = f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {name!r}."
     return replace(made, kind="categories", hint=hint)
@@ -162,14 +167,21 @@ def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: boo
     commas = decimal == "." and all(number_style(text) == "comma" for text in texts)
     if commas:
         hint = (
-            f"Column {made.column!r} looks like numbers with a decimal comma; --decimal , reads them as such."
+            f"Column {made.column!r} looks like numbers with a decimal comma; {spell('--decimal', ',')} reads them "
+            f"as such."
         )
         made = replace(made, hint=hint)
     if all(DATE.fullmatch(text) for text in texts):
         if "/" in joined:
-            return replace(made, left_out="dates that may mean two days; write 2026-03-04, and add --dates")
-        return replace(made, left_out="dates; add --dates to learn from them as numbers")
-    useless = "numbers with a decimal comma; add --decimal , to learn from them" if commas else IDENTIFIERS
+            return replace(
+                made, left_out=f"dates that may mean two days; write 2026-03-04, and add {spell('--dates')}"
+            )
+        return replace(made, left_out=f"dates; add {spell('--dates')} to learn from them as numbers")
+    useless = (
+        f"numbers with a decimal comma; add {spell('--decimal', ',')} to learn from them"
+        if commas
+        else IDENTIFIERS
+    )
     return replace(made, left_out=useless) if many else made
 
 

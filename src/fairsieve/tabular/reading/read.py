@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import read_archive
 from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
@@ -160,7 +160,7 @@ def read_table(
             table = _read_csv(source.name, content, reading)
     except OSError as error:
         raise InvalidInputError(
-            f"{what} must be a file that can be read; {path}: {error.strerror or error}"
+            f"{spell(what)} must be a file that can be read; {path}: {error.strerror or error}"
         ) from error
     if not len(table):
         raise InvalidInputError(
@@ -327,7 +327,10 @@ def _named_table(
         notes = [*notes, f"{words} left out."]
     unmet = [repr(mark) for mark in reading.missing if reading.value(mark) not in met]
     if unmet:
-        notes = [*notes, f"No cell of {name} has the value {' or '.join(unmet)} that --missing names."]
+        notes = [
+            *notes,
+            f"No cell of {name} has the value {' or '.join(unmet)} that {spell('--missing')} names.",
+        ]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
     return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
 
@@ -356,8 +359,8 @@ def _check_separator(name: str, text: str, separator: str) -> None:
         option = "tab" if best == "\t" else f"'{best}'"
         raise InvalidInputError(
             f"{name} seems to have {SEPARATORS[best]} between its columns, not "
-            f"{SEPARATORS.get(separator, repr(separator))}: add --separator {option}"
-            + (" (and --decimal , if its numbers are written 3,5)" if best == ";" else "")
+            f"{SEPARATORS.get(separator, repr(separator))}: add {spell('--separator', option)}"
+            + (f" (and {spell('--decimal', ',')} if its numbers are written 3,5)" if best == ";" else "")
         )
 
 
@@ -385,7 +388,8 @@ def assume_dialect(text: str, reading: Reading) -> tuple[Reading, list[str]]:
         decimal = "," if separator != "," and _has_decimal_commas(text, separator) else "."
         if decimal == ",":
             assumed.append("a decimal comma in numbers")
-    words = f"Assumed from the first rows: {' and '.join(assumed)}; --separator and --decimal say otherwise."
+    words = f"Assumed from the first rows: {' and '.join(assumed)}; "
+    words += f"{spell('--separator')} and {spell('--decimal')} say otherwise."
     return replace(reading, separator=separator, decimal=decimal), [words] if assumed else []
 
 

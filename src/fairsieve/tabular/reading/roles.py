@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.tabular.reading.columns import (
     EXACT,
     ColumnFormat,
@@ -70,7 +70,7 @@ class Labels:
         column = canonical(find_column(table, name, option), table.reading.decimal)
         new = sorted(set(used_texts(column)) - set(self.classes))
         if new:
-            hint = "" if predicted is None else "; if these are scores, give them as --score"
+            hint = "" if predicted is None else f"; if these are scores, give them as {spell('--score')}"
             raise InvalidInputError(
                 f"labels in {name!r} of {table.name} must be among {', '.join(self.classes)}; got also "
                 f"{', '.join(map(repr, new[:3]))}{hint}"
@@ -92,12 +92,13 @@ def find_labels(table: InputTable, column: str, positive: str | None = None) -> 
     if len(classes) < 2:
         having = f"only the value {classes[0]!r}" if classes else "no value at all"
         raise InvalidInputError(
-            f"--label must be a column with two or more values to tell apart; {column!r} of {table.name} has {having}: "
+            f"{spell('--label')} must be a column with two or more values to tell apart; {column!r} of {table.name} "
+            f"has {having}: "
             "name another column"
         )
     if len(classes) > MOST_CLASSES:
         raise InvalidInputError(
-            f"--label must be a column with at most {MOST_CLASSES} values; {column!r} of {table.name} has "
+            f"{spell('--label')} must be a column with at most {MOST_CLASSES} values; {column!r} of {table.name} has "
             f"{len(classes):,}, such as {classes[0]!r}. For a quantity, add a column that says in which class each row "
             "is (for example above and below a limit)"
         )
@@ -119,7 +120,8 @@ def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) 
         positive = exact_value(positive)  # 1.0 is 1
     if positive not in classes:
         raise InvalidInputError(
-            f"--positive must be a value of {column!r}; got {positive!r}{closest_hint(positive, classes) or '.'} Its "
+            f"{spell('--positive')} must be a value of {column!r}; got "
+            f"{positive!r}{closest_hint(positive, classes) or '.'} Its "
             f"values are {', '.join(classes)}"
         )
     return positive
@@ -173,11 +175,11 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
     check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
     rules = parse_bins(asked.bins)
     if not columns:
-        raise InvalidInputError("--sensitive must name one column or more: the groups to compare")
+        raise InvalidInputError(f"{spell('--sensitive')} must name one column or more: the groups to compare")
     for column in rules:
         if column not in columns:
             raise InvalidInputError(
-                f"--bins must be of a sensitive column, {', '.join(columns)}; got {column!r}"
+                f"{spell('--bins')} must be of a sensitive column, {', '.join(columns)}; got {column!r}"
                 f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
@@ -187,7 +189,7 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
         raise InvalidInputError(
-            f"--sensitive must make two or more groups to compare; {title} has {only}: name another column"
+            f"{spell('--sensitive')} must make two or more groups to compare; {title} has {only}: name another column"
         )
     if len(columns) > 1:
         _refuse_many(title, len(counts), "name fewer columns")
@@ -199,14 +201,15 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
         fewest = sorted(small.items(), key=lambda one: one[1])[:5]
         raise InvalidInputError(
             f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
-            f"{', '.join(f'{name!r} ({count} people)' for name, count in fewest)}. Add --small-groups ignore to train "
-            f"on them without comparing them, or --small-groups merge to make them one group, {other!r}"
+            f"{', '.join(f'{name!r} ({count} people)' for name, count in fewest)}. Add "
+            f"{spell('--small-groups', 'ignore')} to train "
+            f"on them without comparing them, or {spell('--small-groups', 'merge')} to make them one group, {other!r}"
         )
     large = sorted(set(counts) - set(small))
     merged = other if small_groups == "merge" and sum(small.values()) >= LEAST_GROUP else None
     if len(large) + (merged is not None) < 2:
         raise InvalidInputError(
-            f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
+            f"{spell('--sensitive')} must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
             f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
         )
     found = Groups(
@@ -227,13 +230,16 @@ def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[flo
         if not numeric:
             odd = values[parsed.odd].head(1).items()
             example = "".join(f", such as {cell!r} in row {row}" for row, cell in odd)
-            raise InvalidInputError(f"--bins must be of a column of numbers; {title} has texts{example}")
+            raise InvalidInputError(
+                f"{spell('--bins')} must be of a column of numbers; {title} has texts{example}"
+            )
         return find_edges(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:
         example = ",".join(map(_write_edge, suggested_edges(parsed.numbers)))
         raise InvalidInputError(
-            f"--sensitive must be a column of groups; {title} has numbers, {distinct:,} different ones: add --bins "
-            f"{column}={example} to make groups between these edges, or --bins {column}=4 for four of equal size"
+            f"{spell('--sensitive')} must be a column of groups; {title} has numbers, {distinct:,} different ones: add "
+            f"{spell('--bins', f'{column}={example}')} to make groups between these edges, or "
+            f"{spell('--bins', f'{column}=4')} for four of equal size"
         )
     _refuse_many(title, distinct, "choose a column of groups, or add one that puts these values together")
     return None
@@ -243,7 +249,7 @@ def _refuse_many(title: str, count: int, advice: str) -> None:
     """Refuse so many groups that nothing can be said of any."""
     if count > MOST_GROUPS:
         raise InvalidInputError(
-            f"--sensitive must make at most {MOST_GROUPS} groups; {title} makes {count:,}: {advice}"
+            f"{spell('--sensitive')} must make at most {MOST_GROUPS} groups; {title} makes {count:,}: {advice}"
         )
 
 
@@ -284,7 +290,8 @@ def parse_bins(options: Sequence[str]) -> dict[str, str]:
         column, sign, rule = option.rpartition("=")
         if not (sign and column and rule) or column.strip() in found:
             raise InvalidInputError(
-                "--bins must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4, once for each column; "
+                f"{spell('--bins')} must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4, once for "
+                f"each column; "
                 f"got {option!r}{' too' if sign else ''}"
             )
         found[column.strip()] = rule
@@ -327,7 +334,8 @@ def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[fl
     elif values and np.isfinite(values).all() and (np.diff(values) > 0).all():
         return tuple(values)
     raise InvalidInputError(
-        f"--bins of {column!r} must be edges in ascending order, such as 25,45,65, or a number of equally large groups "
+        f"{spell('--bins')} of {column!r} must be edges in ascending order, such as 25,45,65, or a number of equally "
+        f"large groups "
         f"from 2 to 10; got {rule!r}"
     )
 

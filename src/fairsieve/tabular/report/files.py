@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, csv_text, table_markdown, writable, write_template
@@ -85,16 +85,20 @@ def _check_place(out: Path, force: bool) -> None:
     if not out.exists():
         return
     if not out.is_dir():
-        raise InvalidInputError(f"--out must be a folder; {out} is a file: name another")
+        raise InvalidInputError(f"{spell('--out')} must be a folder; {out} is a file: name another")
     if not any(out.iterdir()):
         return
     if not _is_run(out):
         raise InvalidInputError(
-            f"--out must be a new folder, or one that fairsieve train made; {out} has other files in it, which are not "
+            f"{spell('--out')} must be a new folder, or one that fairsieve train made; {out} has other files in it, "
+            f"which are not "
             "touched: name another"
         )
     if not force:
-        raise InvalidInputError(f"--out must be a new folder; {out} holds a run: add --force to replace it")
+        raise InvalidInputError(
+            f"{spell('--out')} must be a new folder; {out} holds a run: "
+            f"add {spell('--force', True)} to replace it"
+        )
 
 
 def _is_run(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import check_new, clear_stale, hold, move_together, output_errors, write_whole
 from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text, writable
@@ -29,15 +29,16 @@ def check_place(page: Path, *, force: bool = False) -> Path:
     """
     if page.suffix.lower() not in (".html", ".htm"):
         raise InvalidInputError(
-            f"--out must be a page, whose name ends in .html; got {page}: the file for answers gets the same name with "
+            f"{spell('--out')} must be a page, whose name ends in .html; got {page}: the file for answers gets the "
+            f"same name with "
             ".csv"
         )
     table = page.with_suffix(".csv")
     answers = count_answers(table)
     if answers:
         raise InvalidInputError(
-            f"--out must not replace answers; {table} holds {answers:,}: name another page, such as -o "
-            f"{new_page(page)}, and add --verified {table} to use them"
+            f"{spell('--out')} must not replace answers; {table} holds {answers:,}: name another page, such as -o "
+            f"{new_page(page)}, and add {spell('--verified', str(table))} to use them"
         )
     for path in (page, table):
         check_new("--out", path, force=force)
