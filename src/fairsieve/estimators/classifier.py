@@ -66,11 +66,12 @@ class FairRobustClassifier(FairEstimator):
         labels are wrong, as far as the data can say.
     tolerance : float in [0, 1], optional
         The largest difference between any two groups, in the rates that the notion compares, that may remain,
-        whatever it costs. When None, 0.02 is aimed at as far as ``max_accuracy_loss`` allows, and the plain model is
-        kept where the fair one is no fairer.
+        whatever it costs. When None, 0.02, or one standard error of the widest gap where that is more (the rows could
+        not tell), as far as ``max_accuracy_loss`` allows; and the plain model is kept where the fair one is no fairer.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
-        What that may cost in accuracy beside the plain model, as far as the rows can tell: the loss and its standard
-        error are no more. None lifts the limit.
+        What that may cost in accuracy beside the plain model: not more beyond a standard error of the loss. It is
+        measured on labels as they are believed, or as if every group had the same share of each class if that is
+        kinder, since labels that are wrong in one group hide what a fair model gains. None lifts the limit.
     ridge : float or "auto", default="auto"
         How strongly coefficients are held back. Columns are measured by two standard deviations or, of two values, by
         their distance: there 1 is scikit-learn's C=1. "auto" chooses 1 or more by held-out loss, where rows are few

@@ -70,19 +70,22 @@ class _Fold:
 
 @one_thread("blas")
 def choose_ridge(rows: LinearRows, folds: Codes) -> float:
-    """Choose the ridge of the lowest held-out log loss, from a weak one on as long as the loss falls."""
+    """Choose the strongest ridge up to which the held-out log loss falls, and accuracy does not."""
     weights = np.asarray(rows.weights)
     whole = Newton(rows)
     groups = [_Fold(whole, folds, fold, RIDGES[0]) for fold in np.unique(folds)]
-    lowest, chosen = np.inf, RIDGES[0]
+    lowest, chosen, most = np.inf, RIDGES[0], 0.0
     for ridge in RIDGES:
-        loss = 0.0
+        loss = right = 0.0
         for each in groups:
             each.newton.ridge = ridge
-            loss -= float(weights[each.outside] @ np.log(np.maximum(each.own_chances(), 1e-12)))
-        if loss >= lowest:
+            chances, labels = each.train_with(), np.asarray(each.shown.labels)
+            own = chances[np.arange(len(labels)), labels]
+            loss -= float(weights[each.outside] @ np.log(np.maximum(own, 1e-12)))
+            right += float(weights[each.outside] @ (chances.argmax(axis=1) == labels))
+        if loss >= lowest or right < most:
             break
-        lowest, chosen = loss, ridge
+        lowest, chosen, most = loss, ridge, right
     return chosen
 
 

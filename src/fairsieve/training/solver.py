@@ -57,7 +57,6 @@ TIGHTER = 0.6  # each target is this part of the one before
 SOFTEST, SHARPEST, SHARPER = 0.5, 0.12, 0.7  # temperature of predictions, in spreads of the scores
 STIFFEST, STIFFER, STIFFNESS = 60.0, 1.6, 2.0  # the growth of ρ
 STEPS, FOLD_STEPS = 40, 8  # of L-BFGS: a model that leaves out a fold is close to that of all rows
-BEYOND = 0.02  # the floor: held-out accuracies are not monotone
 WORTH = 5.0  # times its size in gap: what a point of accuracy is worth, where nobody said
 OUTER, LAST_OUTER = 2, 6  # updates of the multipliers for each target, and for the last ones
 
@@ -234,8 +233,6 @@ class _Solver:
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
         self.budget = Budget(settings.max_iter, settings.report)
         self.found: list[Point] = []
-        self.floor = -1.0  # of accuracies
-        self.has_cost = False  # whether the search ended at the floor
 
     def run(self, coarse: Solution | None) -> Solution:
         """Find the points, on all rows or from where a part of them led, and choose one."""
@@ -257,7 +254,7 @@ class _Solver:
             stopped = "interrupted"
         elif chosen.gap <= self.tolerance:
             stopped = "met"
-        elif min(point.gap for point in points) <= self.tolerance or self.has_cost:
+        elif min(point.gap for point in points) <= self.tolerance:
             stopped = "cost"
         elif self.budget.is_spent:
             stopped = "limit"
@@ -270,7 +267,7 @@ class _Solver:
         """Find points of both kinds."""
         start = self.clean(plain)
         natural = self.keep(start)
-        self.set_limits(plain)
+        self.set_tolerance(natural)
         if natural.gap <= self.tolerance:
             return
         best = start
@@ -280,11 +277,10 @@ class _Solver:
         for point in search_ratios(
             best, self.train_at, self.natural, self.settings, self.tolerance, self.budget
         ):
-            if self.is_too_dear(self.keep(point)):
-                break
+            self.keep(point)
         # A given ratio says that many labels are wrong, on purpose perhaps: constraints would learn from those too.
         is_met = min(point.gap for point in self.found) <= self.tolerance
-        if self.settings.clean_ratio >= 1.0 or (self.settings.tolerance is not None and not is_met):
+        if not is_met and (self.settings.clean_ratio >= 1.0 or self.settings.tolerance is not None):
             self.found.extend(self.constrain(natural))
 
     def choose(self, points: list[Point], together: list[Floats]) -> Point:
@@ -296,24 +292,19 @@ class _Solver:
             loss = np.inf
         bargains: list[tuple[float, int, Point]] = []
         for point, table in zip(points, together, strict=True):
-            gain, error = accuracy_gain(table)
-            if error - gain <= loss:
+            # Labels that are wrong in one cell only hide what a fair model gains there; the rows cannot tell which of
+            # the two accuracies is the true one, nor a loss that is within its standard error.
+            gain, error = max((accuracy_gain(table), accuracy_gain(alike(table))), key=lambda pair: pair[0])
+            if -gain - error <= loss:
                 bargains.append((max(point.gap, self.tolerance) - WORTH * gain, len(bargains), point))
         if not bargains:
             return max(points, key=lambda point: point.accuracy)
         return min(bargains, key=lambda each: each[:2])[2]
 
-    def set_limits(self, plain: Point) -> None:
-        """Say what no point may cost, where no tolerance was named."""
-        loss = self.settings.max_accuracy_loss
-        if self.settings.tolerance is None and loss is not None and self.settings.clean_ratio >= 1.0:
-            self.floor = plain.accuracy - loss
-
-    def is_too_dear(self, point: Point) -> bool:
-        """Say whether a point costs so much more than it may that fairer ones need not be looked for."""
-        dear = point.accuracy < self.floor - BEYOND
-        self.has_cost = self.has_cost or dear
-        return dear
+    def set_tolerance(self, natural: Point) -> None:
+        """Set the tolerance that was not named: two points, or what the rows can tell if that is more."""
+        if self.settings.tolerance is None and natural.gaps:
+            self.tolerance = max(TOLERANCE, natural.gaps[0].error)
 
     def keep(self, point: Point) -> Point:
         """Keep a point, judged by all rows."""
@@ -335,7 +326,7 @@ class _Solver:
                     self.judge([model], point.ratios), effective=point.effective, lagrangian=point.lagrangian
                 )
             )
-        self.set_limits(plain)
+        self.set_tolerance(self.found[0])
         end = self.choose(self.found, [self.predict_together(plain, point) for point in self.found])
         if end.lagrangian is None:
             self.budget.count()
@@ -490,7 +481,7 @@ class _Solver:
                     bias = 0.5 * (bias + seen)
                 if point.gap <= level:
                     break
-            if (is_last and point.gap <= self.tolerance) or self.is_too_dear(point):
+            if is_last and point.gap <= self.tolerance:
                 return
 
     def find_cut(self, models: list[Model]) -> float:
@@ -538,6 +529,17 @@ class _Solver:
             for side, a, b in pairs
         ]
         return self.sides[0].table.correct(np.sum(tables, axis=0))
+
+
+def alike(together: Floats) -> Floats:
+    """Weigh cells as if every group had the same share of each class.
+
+    >>> alike(np.array([[[[2.0]], [[1.0]]], [[[1.0]], [[2.0]]]])).ravel().tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+    cells = together.sum(axis=(2, 3))
+    wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / cells.sum()
+    return np.asarray(together * (wanted / np.maximum(cells, 1e-300))[:, :, None, None])
 
 
 def accuracy_gain(together: Floats) -> tuple[float, float]:
