@@ -67,6 +67,7 @@ def problem(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
         "step_size": float(rng.choice([0.0005, 0.2])),
         "weighted": bool(rng.random() < 0.8),
         "constrained": bool(rng.random() < 0.8),
+        "batching": str(rng.choice(["even", "paper"])),
         "pos_label": 1,
         "warmup_epochs": 0,
     }
@@ -111,7 +112,7 @@ def new_problem(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def one_epoch(sampler: FairRobustBatchSampler, outputs: torch.Tensor) -> torch.Tensor:
-    """Plan an epoch: losses, ratios, selection and batches."""
+    """Plan an epoch: doubts, selection, ratios and batches."""
     sampler.update(outputs)
     batches: torch.Tensor = sampler.plan.batches()
     sampler.plan.epoch += 1
@@ -152,7 +153,7 @@ def parts(sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int) 
     losses, signals = sampler._measured(outputs, torch_loss)
     measured = backend.measure(losses, signals)
     return {
-        "losses": median_ms(lambda: sampler._measured(outputs, torch_loss), repeats),
+        "doubts": median_ms(lambda: sampler._measured(outputs, torch_loss), repeats),
         "order": median_ms(lambda: backend.measure(losses, signals), repeats),
         "sums": median_ms(lambda: backend.sum_signals(measured, plan._selected), repeats),
         "selection": median_ms(lambda: backend.select(measured, plan.limits), repeats),
