@@ -13,9 +13,12 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
+from fairsieve.estimators import sieve
 from fairsieve.estimators._forecast import Forecast
 from fairsieve.estimators._learner import TrainingTask
+from fairsieve.label_noise.estimate import estimate_of
 from fairsieve.rates import compared_rates
+from fairsieve.training.held_out import Cleaning
 
 TREE = DecisionTreeClassifier(random_state=0)
 
@@ -109,3 +112,31 @@ def test_max_accuracy_loss_is_a_share():
         SieveClassifier(clone(TREE), max_accuracy_loss=2).fit(
             data.features, data.labels, sensitive_features=data.groups
         )
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_labels_are_left_out_where_that_predicts_better(helps, monkeypatch):
+    """Whatever is proposed, the classifier tries it out of fold; nobody is suspected because of it."""
+    data = make_synthetic(1500, seed=0)
+    wrong = np.random.default_rng(0).random(1500) < 0.25
+    labels = np.where(wrong, 1 - data.labels, data.labels)
+    left_out = wrong if helps else ~wrong & (np.random.default_rng(1).random(1500) < 0.5)
+    proposed = Cleaning(0.3, ~left_out, [~left_out] * 3)
+    monkeypatch.setattr(sieve, "choose_cleaning", lambda *given: proposed)
+    # An estimate that knows of no wrong label, as where they cannot be told.
+    monkeypatch.setattr(
+        sieve, "estimate_of", lambda checked, *given: estimate_of(unknowable(checked), *given)
+    )
+    model = SieveClassifier(
+        DecisionTreeClassifier(min_samples_leaf=3, random_state=0), tolerance=1.0, random_state=0
+    )
+    model.fit(data.features, labels, sensitive_features=data.groups)
+    assert (model.weights_[left_out] == 0).all() == helps
+    assert set(model.sample_indices_) == set(np.flatnonzero(~left_out if helps else np.ones(1500, bool)))
+    assert len(model.suspects()) == 0
+    assert len(model.path_) == (2 if helps else 1)
+
+
+def unknowable(checked):
+    """Return the rows with labels that nobody flipped, for an estimate that finds none to be wrong."""
+    return checked._replace(data=checked.data.with_labels(make_synthetic(1500, seed=0).labels))

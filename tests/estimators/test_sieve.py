@@ -176,7 +176,7 @@ def test_containers_give_the_same_model_as_arrays(data, fitted, kind):
         "list": lambda: data.features.tolist(),
     }[kind]()
     model = SieveClassifier(TREE, **SHORT).fit(X, data.labels, sensitive_features=data.groups)
-    assert model.weights_.tolist() == fitted.weights_.tolist()
+    assert model.weights_ == pytest.approx(fitted.weights_)  # sums of a sparse matrix round in another order
     assert model.predict(X).tolist() == fitted.predict(data.features).tolist()
 
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.estimators._forecast import Forecast, calibrate, flatten
+from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_chances
+from fairsieve.estimators._learner import Folds, TrainingTask
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.rates import compared_rates
@@ -24,6 +25,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.held_out import Cleaning
 from fairsieve.training.ratio_search import TOLERANCE, SolverSettings, State, Stopped
 
 Floats = NDArray[np.float64]
@@ -34,7 +36,7 @@ LEAST = 0.05  # of a cell's labels are right, whatever the tables say
 WORTH_A_ROUND = (
     0.01  # of accuracy: who is within the tolerance and lost less than this is not tried to improve
 )
-FORECAST_ROWS = 20_000  # of more, a part is looked at, and corrected by what all show
+FORECAST_ROWS = 10_000  # of more, a part is looked at, and corrected by what all show
 
 
 class LabelWeights(NamedTuple):
@@ -157,6 +159,60 @@ class Entries:
         return found
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrossFit:
+    """The classifier, fitted without each fold, and what it predicts there.
+
+    Attributes
+    ----------
+    plain, task : TrainingTask
+        The samples under their labels as given, and the entries under theirs.
+    entries : Entries
+    features : array of shape (n, columns)
+        The samples as numbers.
+    folds, pairs : pairs of rows
+        Which samples, and which entries, each fold trains on and predicts.
+    cleaning : Cleaning or None
+        Which labels to leave out; of no fold does it know the labels that are predicted.
+    predict : callable
+        As :meth:`TrainingTask.out_of_fold`, which checkpoints may keep.
+    n_jobs : int, optional
+    """
+
+    plain: TrainingTask
+    task: TrainingTask
+    entries: Entries
+    features: Floats
+    folds: Folds
+    pairs: Folds
+    cleaning: Cleaning | None
+    predict: Callable[..., Floats]
+    n_jobs: int | None
+
+    def predict_plainly(self) -> Floats:
+        """Predict the entries by the classifier of all samples as they are."""
+        return np.asarray(self.predict(self.plain, None, self.folds, self.n_jobs)[self.entries.rows])
+
+    def predict_weighted(self, weights: Floats, cleaned: bool) -> Floats:
+        """Predict the entries by the classifier under weights; ``cleaned`` leaves the least believable labels out."""
+        pairs = self.pairs
+        if cleaned and self.cleaning is not None:
+            masks = self.cleaning.by_fold
+            pairs = [(seen[mask[seen]], tested) for (seen, tested), mask in zip(pairs, masks, strict=True)]
+        return np.asarray(self.predict(self.task, weights, pairs, self.n_jobs))
+
+    def predict_groups(self, probabilities: Floats, part: Codes) -> Floats:
+        """Predict P(group | features, class) of some entries, ascending."""
+        place = np.full(len(self.entries.cells), -1)
+        place[part] = np.arange(len(part))
+        folds = [
+            (place[seen][place[seen] >= 0], place[tested][place[tested] >= 0]) for seen, tested in self.pairs
+        ]
+        cells, features = self.entries.cells, self.features[self.entries.rows[part]]
+        codes = cells.label_codes[part], cells.group_codes[part]
+        return group_chances(features, probabilities[part], *codes, folds, cells.shape[1])
+
+
 @dataclass(frozen=True, eq=False)
 class Round(State):
     """The weights of a model, and its results out of fold."""
@@ -173,34 +229,28 @@ class Rounds:
 
     Parameters
     ----------
-    ask : callable
-        Training weights of the entries → out-of-fold probabilities.
-    entries : Entries
+    fits : CrossFit
     counts : array of shape (m,)
         How often each entry counts.
     settings : SolverSettings
     threshold : ThresholdRule
-    group_chances : callable
-        Probabilities of the classes and some entries → P(group | features, class) of those entries.
     max_accuracy_loss : float or None
         Aimed at where no tolerance is named.
     """
 
     def __init__(
         self,
-        ask: Callable[[Floats | None], Floats],
-        entries: Entries,
+        fits: CrossFit,
         counts: Floats,
         settings: SolverSettings,
         threshold: ThresholdRule,
-        group_chances: Callable[[Floats, Codes], Floats],
         max_accuracy_loss: float | None,
     ) -> None:
-        self.ask, self.entries, self.cells, self.counts = ask, entries, entries.cells, counts
-        self.settings, self.threshold = settings, threshold
-        self.group_chances, self.max_accuracy_loss = group_chances, max_accuracy_loss
-        probabilities, ratios = ask(None), class_shares(self.cells.counts)
-        self.labels = entries.weigh(probabilities, ratios)
+        self.fits, self.entries, self.cells, self.counts = fits, fits.entries, fits.entries.cells, counts
+        self.settings, self.threshold, self.max_accuracy_loss = settings, threshold, max_accuracy_loss
+        self.cleaned, self.costs_too_much, self.fitted = False, False, 0
+        probabilities, ratios = fits.predict_plainly(), class_shares(self.cells.counts)
+        self.labels = self.entries.weigh(probabilities, ratios)
         self.natural = np.ones(self.cells.shape)
         self.done_rounds = [self.measure(None, ratios, probabilities, self.natural)]
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
@@ -212,7 +262,7 @@ class Rounds:
             self.tolerance = max(TOLERANCE, state.gaps[0].error)
         first, forecast = state, None
         while not self.is_enough(state, first):
-            if len(self.done_rounds) > self.settings.max_iter:
+            if self.fitted >= self.settings.max_iter:
                 break
             forecast = forecast or self.forecast(first)
             found = self.aim(forecast, state, first)
@@ -221,18 +271,35 @@ class Rounds:
             state = self.train(state, found)
         if min(each.gap for each in self.done_rounds) <= self.tolerance:
             return "met"
-        return "limit" if len(self.done_rounds) > self.settings.max_iter else "unreachable"
+        if self.fitted >= self.settings.max_iter:
+            return "limit"
+        return "cost" if self.costs_too_much else "unreachable"
 
     def is_enough(self, state: Round, plain: Round) -> bool:
         """Say whether a round is within the tolerance, and no more accuracy was lost than might be won back."""
         return state.gap <= self.tolerance and plain.accuracy - state.accuracy <= WORTH_A_ROUND
 
     def clean(self) -> Round:
-        """Fit under the labels that are believed, and their weights; the plain round, where these are all alike."""
+        """Fit under the labels that are believed, and their weights; the plain round, where these are all alike.
+
+        Where no label is known to be wrong, the least believable ones are left out if that predicts labels as given
+        better, by a standard error.
+        """
         plain, mass = self.done_rounds[0], self.labels.mass
-        if self.entries.chances is None and np.ptp(mass) < 1e-9 * mass.max():
+        if self.entries.chances is not None or np.ptp(mass) > 1e-9 * mass.max():
+            return self.train(plain, self.natural)
+        if self.fits.cleaning is None:
             return plain
-        return self.train(plain, self.natural)
+        self.cleaned = True
+        trial = self.train(plain, self.natural)
+        before, after = (self.decide(each.probabilities) == self.cells.label_codes for each in (plain, trial))
+        gain = after * 1.0 - before
+        mean = float(np.average(gain, weights=self.counts))
+        error = np.sqrt(float(self.counts**2 @ (gain - mean) ** 2)) / self.counts.sum()
+        self.cleaned = mean > error
+        if not self.cleaned:  # no point of the path, or chance would choose it
+            self.done_rounds.pop()
+        return self.done_rounds[-1]
 
     def train(self, state: Round, pulls: Floats) -> Round:
         """Fit with other weights of the cells.
@@ -246,8 +313,12 @@ class Rounds:
         mass = self.labels.mass
         weights = mass * pulls[self.cells.label_codes, self.cells.group_codes]
         weights *= mass.sum() / max(float(np.abs(weights).sum()), 1e-300)
-        self.settings.report(len(self.done_rounds))
-        self.done_rounds.append(self.measure(weights, ratios, self.ask(weights), pulls))
+        self.fitted += 1
+        self.settings.report(self.fitted)
+        probabilities = self.fits.predict_weighted(weights, self.cleaned)
+        if self.cleaned and self.fits.cleaning is not None:
+            weights = weights * self.fits.cleaning.kept
+        self.done_rounds.append(self.measure(weights, ratios, probabilities, pulls))
         return self.done_rounds[-1]
 
     def forecast(self, state: Round) -> Forecast:
@@ -267,7 +338,7 @@ class Rounds:
         members[np.arange(len(part)), :, groups] = judged
         return Forecast(
             flatten(state.probabilities[part], power),
-            self.group_chances(state.probabilities, part),
+            self.fits.predict_groups(state.probabilities, part),
             members,
             compared_rates(self.settings.fairness, classes, self.settings.positive),
             self.settings.named_groups,
@@ -299,6 +370,7 @@ class Rounds:
                     if any(np.allclose(pulls, each.pulls, atol=1e-3) for each in self.done_rounds)
                     else pulls
                 )
+            self.costs_too_much = True
             target *= 2
         return None
 

@@ -15,9 +15,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators._forecast import group_chances
 from fairsieve.estimators._learner import (
     FittedCopy,
+    Folds,
     TrainingTask,
     check_estimator,
     check_sieve_samples,
@@ -25,21 +25,26 @@ from fairsieve.estimators._learner import (
     make_folds,
     select_rows,
 )
-from fairsieve.estimators._rounds import Entries, Round, Rounds
+from fairsieve.estimators._rounds import CrossFit, Entries, Round, Rounds
 from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.files import make_folder
-from fairsieve.inputs import read_seed, warn_of_groups
+from fairsieve.inputs import Checked, read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, draw_rows
 from fairsieve.selection.cells import unmasked
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
+from fairsieve.training.linear_rows import LinearRows
 from fairsieve.training.ratio_search import choose_point
 from fairsieve.validation import shown
+
+CLEANED_ON = 10_000  # rows, at most, that say how many labels to leave out
+INNER = 5  # folds inside, by which labels are found that are hard to believe
 
 
 class SieveClassifier(FairEstimator):
@@ -110,8 +115,9 @@ class SieveClassifier(FairEstimator):
         without a group, which train but do not count for fairness.
     gap_ : float
         The widest gap that is left, out of fold, with corrected labels where labels are corrected.
-    stopped_ : {"met", "unreachable", "limit"}
-        Why it ended: the tolerance was met; no shift of weight narrows the widest gap further; ``max_iter``.
+    stopped_ : {"met", "cost", "unreachable", "limit"}
+        Why it ended: the tolerance was met; no tolerance was named, and a narrower gap would cost more than
+        ``max_accuracy_loss``; no weights are forecast to narrow the widest gap further; ``max_iter``.
     n_iter_ : int
         Rounds after the plain one.
     path_ : DataFrame
@@ -260,28 +266,23 @@ class SieveClassifier(FairEstimator):
             _check_picklable(fit_params)
             out_of_fold = joblib.Memory(self.checkpoint_dir, verbose=0).cache(out_of_fold, ignore=["n_jobs"])
 
-        def ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-            if weights is None:
-                return np.asarray(out_of_fold(plain, None, folds, self.n_jobs)[entries.rows])
-            return np.asarray(out_of_fold(task, weights, pairs, self.n_jobs))
-
-        def chances_of_groups(probabilities: NDArray[np.float64], part: NDArray[np.int64]) -> Any:
-            inside = np.zeros(len(entries.cells), bool)
-            inside[part] = True
-            places = [
-                (np.searchsorted(part, seen[inside[seen]]), np.searchsorted(part, tested[inside[tested]]))
-                for seen, tested in pairs
-            ]
-            own = entries.cells.label_codes[part], entries.cells.group_codes[part]
-            features = data.features[entries.rows[part]]
-            return group_chances(features, probabilities[part], *own, places, entries.cells.shape[1])
-
+        fits = CrossFit(
+            plain=plain,
+            task=task,
+            entries=entries,
+            features=data.features,
+            folds=folds,
+            pairs=pairs,
+            cleaning=self._propose_cleaning(checked, entries, folds, seed),
+            predict=out_of_fold,
+            n_jobs=self.n_jobs,
+        )
         compared = sensitive_features is not None and cells.named_groups > 1
         counts = np.ones(len(cells)) if checked.weights is None else checked.weights / checked.weights.mean()
         with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
             aim = None if self.tolerance is not None else self.max_accuracy_loss
-            search = Rounds(ask, entries, counts[entries.rows], settings, rule, chances_of_groups, aim)
+            search = Rounds(fits, counts[entries.rows], settings, rule, aim)
             self.stopped_ = search.run()
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
         best, self.comparison_ = self._choose_round(rounds), None
@@ -311,6 +312,35 @@ class SieveClassifier(FairEstimator):
         self._tell()
         return self
 
+    def _propose_cleaning(
+        self, checked: Checked, entries: Entries, folds: Folds, seed: int
+    ) -> Cleaning | None:
+        """Propose the least believable labels, where no label is known to be wrong; a linear model finds them.
+
+        It takes a part of the time of one fit, and what it proposes is tried by the classifier.
+        """
+        data = checked.data
+        tested = np.full(len(data), -1)
+        for number, (_, rows) in enumerate(folds):
+            tested[rows] = number
+        once = sum(len(rows) for _, rows in folds) == len(data)
+        apart = all((tested[seen] != number).all() for number, (seen, _) in enumerate(folds))
+        unknown = entries.flip_rates is not None and not entries.flip_rates.any() and entries.chances is None
+        if not (self.clean_ratio == "auto" and unknown and once and apart):
+            return None
+        part = draw_rows(len(data), CLEANED_ON)
+        table = LinearRows.of(data, checked.weights)
+        few, inner = table.take(part), np.random.default_rng(seed).permutation(len(part)) % INNER
+        ridge = choose_ridge(few, tested[part])
+        cleaning = choose_cleaning(few, few, tested[part], inner, ridge)
+        if cleaning is None or len(part) == len(data):
+            return cleaning
+        masks = []
+        for seen, _ in folds:
+            masks.append(np.ones(len(data), bool))
+            masks[-1][seen] = keep_believable(table.take(seen), cleaning.share, ridge)
+        return Cleaning(cleaning.share, keep_believable(table, cleaning.share, ridge), masks)
+
     def _choose_round(self, rounds: list[Round]) -> int:
         """Return the place of the most accurate round within the tolerance, where it does no harm; else 0.
 
@@ -337,6 +367,7 @@ class SieveClassifier(FairEstimator):
         self.is_plain_, self.best_round_ = place == 0, place
         self.estimator_, self._fitted_classes = fitted
         self.gap_ = chosen.gap
+        self._gaps = chosen.gaps
         self.ratios_ = chosen.ratios
         self.weights_ = np.zeros(self._given)
         self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
@@ -351,7 +382,8 @@ class SieveClassifier(FairEstimator):
         if self.is_plain_ and len(rounds) > 1:  # which labels look wrong, the next round knows
             chosen = rounds[1]
         kept = np.flatnonzero(chosen.kept)
-        self.sample_indices_ = rows[kept]
+        used = chosen.kept if chosen.weights is None else chosen.kept & (chosen.weights != 0)
+        self.sample_indices_ = rows[used]
         self.path_ = pd.DataFrame(
             [(each.accuracy, each.gap, int(each.kept.sum())) for each in rounds],
             columns=["accuracy", "gap", "selected"],
