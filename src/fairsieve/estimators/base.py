@@ -285,7 +285,8 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 FairnessWarning,
             ),
         }
-        if self.stopped_ in stops:
+        # Who names no tolerance asks for what a few updates reach.
+        if self.stopped_ in stops and not (self.stopped_ == "limit" and self.tolerance is None):
             warnings.warn(*stops[self.stopped_], stacklevel=3)
         found = self.comparison_
         loss = found.plain_accuracy - found.accuracy if found is not None else 0.0
