@@ -360,7 +360,10 @@ def write_config(asked: TableSettings) -> str:
         elif one.name == "data":
             continue  # a data frame
         elif isinstance(own, tuple):
-            value = [str(each) if isinstance(each, Path) else each for each in own]
+            # data frames have no name to read them from again
+            value = [
+                str(each) if isinstance(each, Path) else each for each in own if isinstance(each, str | Path)
+            ]
         if value not in (None, [], one.default):
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
             lines.append(f"{one.name} = {text}")
