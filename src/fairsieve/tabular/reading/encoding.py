@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -221,6 +222,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     category has a column for each value, a missing one being a value too. For trees, numbers stay as they are and a
     category is a code; categories come first, since scikit-learn's trees put them there.
 
+    The order of columns and categories follows from what they hold, so that names and the table's order decide nothing.
+
     It takes a data frame however its gaps were read: as None, NaN, NA, an empty text, or a mark such as "?".
 
     Parameters
@@ -251,7 +254,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> people = pd.DataFrame({"age": [20.0, 40.0], "job": pd.Categorical(["nurse", "cook"])})
     >>> prepared = Preparation().fit(people)
     >>> prepared.transform(pd.DataFrame({"job": ["cook", None], "age": ["30", "?"]})).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
 
     def __init__(
@@ -263,21 +266,22 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Preparation:
         """Learn from columns of doubles and of texts (pandas' categories)."""
-        texts = [str(name) for name in X.columns if is_text(X[name])]
-        self.numbers_ = [str(name) for name in X.columns if name not in texts]
+        names = sorted(map(str, X.columns), key=lambda name: _content(X[name]))
+        texts = [name for name in names if is_text(X[name])]
+        self.numbers_ = [name for name in names if name not in texts]
         self.n_features_in_ = X.shape[1]
         most = MOST_CATEGORIES if self.one_hot else MOST_NATIVE
         self.categories_: dict[str, list[str]] = {}
         self.rest_: list[str] = []
         for name in texts:
-            found = used_texts(X[name])
-            if self.one_hot and (missing := int(X[name].isna().sum())):
-                found[""] = missing
-            kept = sorted(found)
+            found = _by_appearance(X[name])
+            if not self.one_hot:
+                found.pop("", None)
+            kept = list(found)
             if len(kept) > most:
-                # Ranked as scikit-learn's OneHotEncoder does: by count, then the later name first.
-                order = np.argsort([found[text] for text in kept], kind="stable")[::-1]
-                kept = sorted(kept[place] for place in order[: most - self.one_hot])
+                # The commonest, and of those equally common the first to appear.
+                order = np.argsort([-count for count in found.values()], kind="stable")
+                kept = [kept[place] for place in sorted(order[: most - self.one_hot])]
                 self.rest_ += [name] if self.one_hot else []
             self.categories_[name] = kept or [""]
         numbers = X[self.numbers_].to_numpy(dtype=np.float64)
@@ -348,6 +352,30 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found[rows, first + places[rows].astype(np.int64)] = 1.0
             first += width
         return found
+
+
+def _by_appearance(column: pd.Series) -> dict[str, int]:
+    """Count the rows with each text of a column, "" where missing, in the order in which they first appear."""
+    codes, places = pd.factorize(column.array.codes)
+    texts = column.array.categories
+    counts = np.bincount(codes, minlength=len(places)).tolist()
+    return {
+        "" if place < 0 else str(texts[place]): count for place, count in zip(places, counts, strict=True)
+    }
+
+
+def _content(column: pd.Series) -> tuple[bool, bytes]:
+    """Return what sorts columns by what they hold, whatever they and their categories are called.
+
+    A model that depended on names or on their order, by no more than rounding, could be another one.
+    """
+    if is_text(column):
+        codes = column.array.codes
+        held = [pd.factorize(codes)[0].astype(np.int64), codes < 0]
+    else:
+        numbers = column.to_numpy(dtype=np.float64)
+        held = [np.nan_to_num(numbers) + 0.0, np.isnan(numbers)]
+    return is_text(column), hashlib.sha256(b"".join(one.tobytes() for one in held)).digest()
 
 
 def _center(column: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,0 +1,56 @@
+"""What a table's columns, groups and categories are called, and in which order they stand, decides nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.support.people import people
+
+from fairsieve import tabular
+
+CHANGES = {
+    "columns renamed": lambda frame: frame.rename(columns={"age": "z", "job": "a", "city": "m"}),
+    "columns reversed": lambda frame: frame.iloc[:, ::-1],
+    "a constant column": lambda frame: frame.assign(first="same", second=3.5)[
+        ["first", *frame.columns, "second"]
+    ],
+    "categories renamed": lambda frame: frame.replace({"city": {"Rome": "Aosta", "Bern": "Zug"}}),
+    "groups renamed": lambda frame: frame.replace({"sex": {"man": "x", "woman": "b"}}),
+    "all of it": lambda frame: (
+        frame.replace({"sex": {"man": "x", "woman": "b"}, "city": {"Oslo": "Zürich"}})
+        .rename(columns={"hours": "a hours", "age": "zz"})
+        .assign(k="same")[["k", "a hours", "city", "sex", "job", "income", "zz"]]
+    ),
+}
+SETTINGS = {"a given ratio": {"clean_ratio": 0.9, "tolerance": 0.02}, "estimated": {"tolerance": 0.02}}
+
+
+def table(seed):
+    frame = pd.DataFrame(people(700, seed=seed))
+    rng = np.random.default_rng(seed)
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], 700)
+    downgraded = (frame["sex"] == "woman") & (rng.random(700) < 0.25)
+    return frame.assign(income=frame["income"].mask(downgraded, "low"))
+
+
+@pytest.fixture(scope="module")
+def results():
+    found = {}
+    for name, settings in SETTINGS.items():
+        result = tabular.train(table(3), label="income", sensitive="sex", **settings)
+        found[name] = result, tabular.predict(result, table(3), probabilities=True)
+    return found
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_names_and_order_move_nothing(results, name, change):
+    frame = CHANGES[change](table(3))
+    result = tabular.train(frame, label="income", sensitive="sex", **SETTINGS[name])
+    found = tabular.predict(result, frame, probabilities=True)
+    before, expected = results[name]
+    np.testing.assert_allclose(found.chances["high"], expected.chances["high"], atol=1e-6, rtol=0)
+    assert found.predicted.tolist() == expected.predicted.tolist()
+    assert result.decision.outcome == before.decision.outcome
+    assert len(result.suspects) == len(before.suspects)
