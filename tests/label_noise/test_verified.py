@@ -198,7 +198,7 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
 
 
 def test_rows_to_verify_next_need_an_estimate():
-    model = FairRobustClassifier(clean_ratio=0.9)
+    model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.3)
     model.fit(DATA.features, DATA.labels, sensitive_features=DATA.groups)
     with pytest.raises(InvalidInputError, match="next_to_verify needs clean_ratio='auto'"):
         model.next_to_verify(3)
