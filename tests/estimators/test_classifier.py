@@ -407,3 +407,70 @@ def test_wide_tables_of_very_many_rows(monkeypatch):
     model.fit(features, data.labels, sensitive_features=data.groups)
     assert not model.is_held_out_
     assert model.gap_ <= 0.1
+
+
+def test_another_point_of_the_path_has_its_own_comparison(data):
+    model = fit(data, clean_ratio=1.0, tolerance=0.03)
+    milder = model.at(tolerance=0.2)
+    assert milder.comparison_.gap == pytest.approx(milder.gap_)
+    assert model.comparison_.gap == pytest.approx(model.gap_)
+    selected = fit(data, clean_ratio=0.9, tolerance=0.1).at(tolerance=0.3)
+    with pytest.raises(InvalidInputError, match=r"made by at\(\) under a given clean ratio"):
+        selected.suspects()
+
+
+def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
+    for labels in (np.arange(1500) % 150, np.arange(1500)):
+        with pytest.raises(InvalidInputError, match="y must have at most 100 classes"):
+            fit(data, labels=labels)
+    X = data.features.astype(float)
+    X[3, 0] = 1e155
+    with pytest.raises(
+        InvalidInputError, match=r"X must hold numbers of at most 1e\+150 in size.* got 1e\+155"
+    ):
+        FairRobustClassifier().fit(X, data.labels, sensitive_features=data.groups)
+
+
+def test_names_orders_and_constants_move_no_probability():
+    rng = np.random.default_rng(3)
+    X = np.c_[rng.normal(size=(300, 3)), rng.integers(0, 2, (300, 4))]
+    groups = rng.integers(0, 3, 300)
+    labels = (X[:, 0] + X[:, 4] + 0.4 * groups + rng.normal(size=300) > 1).astype(int)
+    columns = rng.permutation(7)
+    found = []
+    for features, z in (
+        (X, groups),
+        (X[:, columns], groups),
+        (np.c_[X, np.full(300, 7.0)], groups),
+        (X, np.array(["c", "a", "b"])[groups]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = FairRobustClassifier().fit(features, labels, sensitive_features=z)
+        found.append(model.predict_proba(features))
+    for other in found[1:]:
+        assert np.abs(found[0] - other).max() <= 1e-6
+
+
+def test_rates_are_equal_at_the_threshold_that_predictions_use(data):
+    for threshold in (0.3, "rate:0.2", "balanced"):
+        model = fit(data, clean_ratio=1.0, tolerance=0.05, threshold=threshold)
+        predicted = model.predict(data.features)
+        assert np.array_equal(predicted == 1, model.predict_proba(data.features)[:, 1] > model.threshold_)
+        found = equalized_odds_disparity(
+            data.labels, predicted, sensitive_features=data.groups, method="between_groups"
+        )
+        assert found == pytest.approx(model.gap_, abs=0.01)
+        assert model.gap_ <= 0.05
+
+
+def test_fits_in_threads_leave_blas_as_it_was(data):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: fit(data, clean_ratio=1.0, tolerance=0.1), range(6)))
+        assert [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"] == before

@@ -187,7 +187,8 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._suspects is None:
             raise InvalidInputError(
                 "suspects() needs the training rows, which stayed on the dask cluster when this model was stored or "
-                "copied: compute() the suspects of the model itself"
+                "copied, or with the fitted model when this one was made by at() under a given clean ratio: compute() "
+                "the suspects of the model itself, or fit with this tolerance"
             )
         return self._suspects.copy()
 

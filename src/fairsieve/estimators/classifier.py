@@ -32,6 +32,7 @@ from fairsieve.notions import EO
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import draw_rows
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
@@ -43,6 +44,8 @@ from fairsieve.validation import check_positive
 
 FOLDS = 5
 MOST_CHOSEN_BY = 6_000  # rows by which the ridge and the cleaning are chosen
+MOST_CLASSES, FEW_CLASSES = 100, 10  # more are ids or numbers, not classes; of few rows, a few may be
+LARGEST = 1e150
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
@@ -227,6 +230,8 @@ class FairRobustClassifier(FairEstimator):
             verified = check_verification(checked, verified_labels, verified_weight)
         cells = checked.data.cells
         check_two_classes(rule, cells)
+        _check_classes(cells)
+        _check_sizes(checked.data.features)
         if table is not None and rule.kind != "fixed":
             raise InvalidInputError(
                 f"threshold must be a number where X is a dask collection; got {rule}: choose it on some of the rows"
@@ -258,15 +263,19 @@ class FairRobustClassifier(FairEstimator):
             columns=["accuracy", "gap", "selected"],
         )
         chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
-        self.comparison_ = None
+        self.comparison_, self._comparisons, self._selects = None, [], clean_ratio < 1.0
         if compared and solution.stopped != "interrupted":
-            self.comparison_ = compare_models(
-                solution.together[chosen],
-                settings,
-                noise=1 - clean_ratio,
-                believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
-                held_out=solution.held_out,
-            )
+            self._comparisons = [
+                compare_models(
+                    table,
+                    settings,
+                    noise=1 - clean_ratio,
+                    believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
+                    held_out=solution.held_out,
+                )
+                for table in solution.together
+            ]
+            self.comparison_ = self._comparisons[chosen]
         self.is_plain_ = self._prefers_plain()
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
         self.plain_model_ = self._as_sklearn(solution.plain.linear)
@@ -383,6 +392,10 @@ class FairRobustClassifier(FairEstimator):
         """Take another model of the path."""
         self.is_plain_ = False
         self._store(self._points[place])
+        self.comparison_ = self._comparisons[place] if self._comparisons else None
+        if self._selects:  # each point selected other rows, which are not kept
+            self._suspects = None
+            self.__dict__.pop("sample_indices_", None)
 
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
@@ -462,3 +475,28 @@ def _predict_part(model: LinearModel, kind: str, labels: NDArray[Any] | None, X:
     """Predict by a method of the model, and name the classes that it finds."""
     found = getattr(model, kind)(X if sparse.issparse(X) else np.asarray(X))
     return np.asarray(found if labels is None else labels[found])
+
+
+def _check_classes(cells: Cells) -> None:
+    """Refuse so many classes that labels can hardly be classes."""
+    classes, rows = len(cells.classes), len(cells)
+    if classes > MOST_CLASSES or (classes > FEW_CLASSES and 10 * classes >= rows):
+        raise InvalidInputError(
+            f"y must have at most {MOST_CLASSES} classes, and fewer than a tenth of the rows; got {classes} classes of "
+            f"{rows:,} rows: merge rare labels, or predict a number by a regression"
+        )
+
+
+def _check_sizes(features: Any) -> None:
+    """Refuse numbers whose squares overflow."""
+    values = features.data if sparse.issparse(features) else features
+    largest = (
+        max((float(np.abs(edge)) for edge in (values.max(), values.min())), default=0.0)
+        if values.size
+        else 0.0
+    )
+    if largest > LARGEST:
+        raise InvalidInputError(
+            f"X must hold numbers of at most {LARGEST:g} in size, whose squares can be computed; got {largest:g}: "
+            "rescale that column, or mark such values as missing"
+        )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fairsieve.errors import InvalidInputError
 from fairsieve.inputs import dense
 from fairsieve.optional import is_tensor, require
 from fairsieve.samples import Samples, draw_rows
@@ -111,6 +112,11 @@ class LinearRows:
         if device in (None, "cpu"):
             return self
         torch = require("torch", extra="torch", purpose=f"training on the device {device!r}")
+        if str(device).startswith("cuda") and not torch.cuda.is_available():
+            raise InvalidInputError(
+                f"device must be one that torch has; got {device!r}, and torch finds no CUDA: leave device out to "
+                "train on the CPU"
+            )
         arrays = dense(self.features), self.labels, self.groups, self.weights
         features, labels, groups, weights = (torch.tensor(values, device=device) for values in arrays)
         return LinearRows(features, labels, groups, self.shape, weights, shift=self.shift)

@@ -8,6 +8,7 @@ product. So BLAS gets one thread, and long products are cut into chunks of rows 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 MOST_THREADS = 8
 
+_lock = threading.Lock()
+_limits: dict[str, tuple[int, Any]] = {}  # how many are inside, and what takes the limit back
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -26,11 +30,24 @@ Result = TypeVar("Result")
 def one_thread(kind: str) -> Iterator[None]:
     """Let libraries of a kind, "blas" or "openmp", use one thread, in a block or a function that this decorates.
 
-    Where several threads of Python limit BLAS at once, threadpoolctl lets the first one decide. OpenMP is limited
-    where it is called from this thread.
+    The limit is the whole process's for BLAS, and OpenMP's of this thread. Where several threads of Python are inside
+    at once, the first one sets it, and the last one that leaves takes it back: each by itself would take the limit
+    of another for what had been there before.
     """
-    with _libraries(kind).limit(limits=1):
+    key = kind if kind == "blas" else f"{kind} {threading.get_ident()}"
+    with _lock:
+        inside, limiter = _limits.get(key, (0, None))
+        limiter = limiter or _libraries(kind).limit(limits=1)
+        _limits[key] = inside + 1, limiter
+    try:
         yield
+    finally:
+        with _lock:
+            inside, limiter = _limits.pop(key)
+            if inside > 1:
+                _limits[key] = inside - 1, limiter
+            else:
+                limiter.restore_original_limits()
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
