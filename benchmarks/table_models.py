@@ -74,14 +74,14 @@ def one(data: str, wrong: float, seed: int, model: str, rows: int) -> dict[str, 
         "wrong": wrong,
         "seed": seed,
         "model": model,
-        "chosen": run.model_name,
+        "chosen": run.trained.kind,
         "seconds": time.process_time() - started,
         "suspects": len(run.suspects),
         "suspects_wrong": int(np.isin(run.suspects["row"], flipped).sum()),
         "decision": result.decision.outcome,
     } | {
-        f"{name}_{score}": scores[score].value
-        for name, scores in (("plain", run.scores[0]), ("kept", run.scores[-1]))
+        f"{name}_{score}": getattr(run.evaluation.judged.models[place], score).value
+        for name, place in (("plain", 0), ("kept", run.place))
         for score in ("accuracy", "disparity")
     }
 

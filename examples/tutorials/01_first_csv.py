@@ -75,8 +75,8 @@ run("fairsieve train loans.csv --label repaid --sensitive sex --positive yes --o
 # The report
 # ----------
 #
-# The command trained a plain model and a fair one on four fifths of the rows, measured both on the rest, and wrote ``run/report.html``. Here it is, as your
-# colleagues would see it. The first screen says what to do; scroll for the reasons.
+# The command trained a plain model and a fair one, measured both on every row by models that did not see it, stored one of the two, and wrote ``run/report.html``. Here it is, as your
+# colleagues would see it. The first screen says which model to use; scroll for the reasons.
 
 
 class Page:
@@ -96,7 +96,7 @@ Page(folder / "run" / "report.html")
 # Did it help?
 # ------------
 #
-# On the rows set aside, one label in ten is wrong as well, so the report can only say what is true of *recorded* labels. But we know the truth of new loans. ``predict`` copies
+# One recorded label in ten is wrong, so the report estimates what is true of *right* labels, with intervals. Here we know the truth of new loans, and can look. ``predict`` copies
 # a table and adds two columns; the plain model is logistic regression on the same features.
 
 new = make_loans(20000, seed=99)
@@ -118,7 +118,7 @@ def numbers(table):
 
 
 plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(numbers(loans), loans["repaid"])
-guesses = {"plain": plain.predict(numbers(new)), "fair": predicted}
+guesses = {"plain": plain.predict(numbers(new)), "stored": predicted}
 fig, ax = plt.subplots(figsize=(7, 2.4))
 for place, (name, guess) in enumerate(guesses.items()):
     rates = [

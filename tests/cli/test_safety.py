@@ -131,9 +131,9 @@ main()
 @pytest.mark.parametrize(
     ("module", "function", "number"),
     [
-        ("fairsieve.tabular.table_run", "train_linear", signal.SIGINT),
+        ("fairsieve.tabular.table_run", "fit_models", signal.SIGINT),
         ("fairsieve.estimators.classifier", "estimate_of", signal.SIGTERM),
-        ("fairsieve.tabular.evaluation", "score_models", signal.SIGTERM),
+        ("fairsieve.tabular.table_run", "evaluate", signal.SIGTERM),
         ("fairsieve.tabular.report.files", "write_model", signal.SIGTERM),
     ],
 )

@@ -46,11 +46,12 @@ def train(folder, out, *arguments):
 def test_from_a_table_to_predictions(folder):
     printed = (folder / "printed.txt").read_text(encoding="utf-8")
     record = json.loads((folder / "RUN" / "metrics.json").read_text(encoding="utf-8"))
-    lines = [line for line in printed.splitlines() if not line.startswith("Careful: ")]
-    assert len(lines) <= 8
-    assert lines[0] == record["decision_sentence"]
-    kept = "plain" if lines[0].startswith("Keep the plain model") else "fair"
-    assert f"RUN/model.skops holds: the {kept} model." in lines
+    lines = printed.splitlines()
+    # What was made of the table comes first, and then what to do and why.
+    assert lines[0].startswith("The positive label is taken to be")
+    told = lines[lines.index(record["decision_sentence"]) :]
+    assert len(told) <= 8
+    assert f"RUN/model.skops holds: the {record['model']['holds']}." in told
     printed = fairsieve(folder, "predict", "RUN", "people.csv", "-o", "out.csv")
     assert printed == "600 rows predicted, in out.csv\n"
     with (folder / "out.csv").open(encoding="utf-8", newline="") as stream:
@@ -145,8 +146,8 @@ def test_fail_on_sets_the_exit_status(folder, monkeypatch):
     command = ["train", "leak.csv", *ROLES, "--out", "LEAK", *QUICK]
     result = CliRunner().invoke(app, [*command, "--fail-on", "do-not-use"])
     assert result.exit_code == 3
-    assert "Do not use this model: column 'code' duplicates the label" in result.stdout
-    assert json.loads((folder / "LEAK" / "metrics.json").read_text())["decision"] == "do-not-use"
+    assert "But do not use it as it is: column 'code' duplicates the label" in result.stdout
+    assert json.loads((folder / "LEAK" / "metrics.json").read_text())["usable"] == "do-not-use"
     assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
-    audit = ["audit", "people.csv", *ROLES, "--fail-on", "inconclusive"]
+    audit = ["audit", "people.csv", *ROLES, "--fail-on", "cannot-tell"]
     assert CliRunner().invoke(app, audit).exit_code == 3

@@ -26,8 +26,11 @@ def test_the_card_of_a_run_is_a_model_card(tmp_path):
     assert {"fairness", "skops"} <= set(card.data.tags)
     measured = {result.metric_type: result.metric_value for result in card.data.eval_results}
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    assert measured["accuracy"] == metrics["fair"]["accuracy"]["value"]
-    assert measured["equalized_odds_disparity"] == metrics["fair"]["disparity"]["value"]
+    assert measured["accuracy"] == metrics[metrics["model"]["holds"].split()[0]]["accuracy"]["value"]
+    assert (
+        measured["equalized_odds_disparity"]
+        == metrics[metrics["model"]["holds"].split()[0]]["disparity"]["value"]
+    )
     assert card.text.lstrip().startswith("# A model of obese")
     assert hub.ModelCard(str(card)).data.to_dict() == card.data.to_dict()
 
@@ -36,7 +39,7 @@ def test_the_card_of_a_run_is_a_model_card(tmp_path):
 def test_any_name_can_be_read_again(label, data):
     record = {
         "settings": {"label": label, "data": data, "fairness": "equalized_odds"},
-        "model": {"name": "logistic", "file": "model.skops"},
+        "model": {"name": "logistic", "file": "model.skops", "holds": "fair model"},
         "fair": {"accuracy": {"value": 0.8}, "disparity": {"value": 0.05}},
     }
     read = hub.ModelCard(write_front_matter(record) + "text").data.to_dict()

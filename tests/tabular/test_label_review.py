@@ -134,18 +134,15 @@ def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path
     assert "of the labels of the whole table are wrong" in run.notes[0]
     card = (result.save(tmp_path / "run") / "card.md").read_text(encoding="utf-8")
     assert "of the labels trained on are wrong" in card
-    test = run.problem.test
-    measured = [row for row in test.rows.tolist() if row in checked]
-    assert found["in_test"] == len(measured) > 0
-    labels = dict(zip(test.rows.tolist(), test.labels.tolist(), strict=True))
-    assert all(labels[row] == truth[0][row - 2] for row in measured)
-
-    true = result.metrics["verified"]["true_labels"]
-    assert (true["rows"], true["checked"]) == (len(test), found["in_test"])
-    for name in ("plain model", "fair model"):
-        low, high = true[name]["accuracy"]["interval"]
-        assert low <= true[name]["accuracy"]["value"] <= high
+    metrics = result.metrics
+    assert metrics["labels_judged_by"] == "verified labels"
+    for name in ("plain", "fair"):
+        accuracy = metrics[name]["accuracy"]
+        low, high = accuracy["interval"]
+        assert low <= accuracy["value"] <= high
         assert high - low > 0.05  # few rows were checked
+        assert accuracy != metrics[name]["on_given_labels"]["accuracy"]
+    assert len(run.measured.part) == len(run.problem.whole)
     assert any(note.startswith("Share of wrong labels by true label and group") for note in run.notes)
 
     again = tabular.review(data, **ROLES, rows=30, verified=path)
@@ -302,15 +299,16 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     roles = ["--label", "income", "--sensitive", "sex", "--prediction", "guess", "--drop", "name"]
     typed = CliRunner().invoke(app, ["audit", str(table), *roles, "--verified", str(path)])
     assert typed.exit_code == 0, typed.output
-    assert "Estimated for the true labels of 800 rows, 79 of which were checked" in " ".join(
-        typed.output.split()
-    )
-    true = measured.metrics["true_labels"]
+    assert "Share of wrong labels by true label and group" in " ".join(typed.output.split())
+    scores = measured.metrics["scores"]
     accuracy = np.mean([a == b for a, b in zip(guess, truth[0], strict=True)])
-    low, high = true["predictions"]["accuracy"]["interval"]
+    low, high = scores["accuracy"]["interval"]
     assert low <= accuracy <= high  # of the true labels; on the given ones it is lower
-    assert measured.metrics["scores"]["accuracy"]["value"] < true["predictions"]["accuracy"]["value"] - 0.03
-    assert (true["checked"], true["rows"]) == (79, COUNT)
+    assert scores["on_given_labels"]["accuracy"]["value"] < scores["accuracy"]["value"] - 0.03
+    assert (measured.metrics["labels_judged_by"], measured.metrics["rows_measured"]) == (
+        "verified labels",
+        COUNT,
+    )
 
 
 def test_rows_come_in_random_order(tmp_path):

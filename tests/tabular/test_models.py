@@ -34,7 +34,7 @@ def runs(people_csv):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_comes_back_the_same(runs, kind, tmp_path, people_csv):
-    model, test = runs[kind].model, runs[kind].run.problem.test
+    model, test = runs[kind].model, runs[kind].run.problem.train
     found = tabular.predict(runs[kind].save(tmp_path / "run"), people_csv, probabilities=True)
     rows = test.rows - 2
     np.testing.assert_array_equal(
@@ -50,12 +50,10 @@ def test_a_run_says_the_same_as_with_a_linear_model(runs, kind):
     train = run.problem.train
     assert sum(cell.dropped.total for cell in run.dropped) == len(train)
     assert set(run.suspects["row"]) <= set(train.rows)
-    assert run.scores[-1] == next(point.scores for point in run.trade_off if point.kept)
-    codes = (
-        run.model.predict(run.problem.test.values)
-        == np.array(run.problem.labels.classes)[run.problem.test.label_codes]
-    )
-    assert run.scores[-1]["accuracy"].value == pytest.approx(codes.mean())
+    models = run.evaluation.judged.on_given_labels.models
+    for model, output in zip(models, run.measured.outputs, strict=False):
+        right = output.codes == run.measured.part.label_codes
+        assert model.accuracy.value == pytest.approx(right.mean())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,8 +70,8 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
     np.testing.assert_array_equal(
         tabular.predict(folder, path).probability, tabular.predict(result, path).probability
     )
-    assert {one.label for one in run.quality} == {"high", "low", "middle", ""}
-    assert run.calibration[0].label is None
+    assert {one.label for one in run.evaluation.quality} == {"high", "low", "middle", ""}
+    assert run.evaluation.calibration[0].label is None
 
 
 def test_gaps_and_categories_are_taken_as_they_are(runs):
@@ -116,12 +114,18 @@ def xor(count, wrong=0.0):
 
 
 def test_auto_chooses_by_log_loss(people_csv):
-    run = tabular.train(xor(900)[0], **ROLES, model="auto", trees=6, max_iter=4, clean_ratio=1.0).run
-    assert min(run.losses.values()) < run.losses["linear"] - 0.02
-    assert run.model_name == KINDS[0]  # trees are better where columns interplay
-    assert re.match(r"--model auto chose .*: on rows that they did not see", run.notes[-1])
-    assert run.scores[-1]["accuracy"].value > 0.9
-    assert tabular.train(people_csv, **ROLES, model="auto", clean_ratio=0.9).run.model_name == "logistic"
+    run = tabular.train(
+        xor(900)[0], **ROLES, model="auto", trees=6, max_iter=4, clean_ratio=1.0, test=0.2
+    ).run
+    losses = run.trained.losses
+    assert min(losses.values()) < losses["linear"] - 0.02
+    assert run.trained.kind == KINDS[0]  # trees are better where columns interplay
+    assert any(re.match(r"--model auto chose .*: on rows that they did not see", note) for note in run.notes)
+    assert run.evaluation.judged.models[1].accuracy.value > 0.9
+    assert (
+        tabular.train(people_csv, **ROLES, model="auto", clean_ratio=0.9, test=0.2).run.trained.kind
+        == "logistic"
+    )
 
 
 def test_what_is_not_installed_is_named(monkeypatch):
@@ -131,7 +135,7 @@ def test_what_is_not_installed_is_named(monkeypatch):
         MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
     ):
         tabular.train(frame, **ROLES, model="lightgbm")
-    found = tabular.train(frame, **ROLES, model="auto", trees=2, clean_ratio=0.9).run
+    found = tabular.train(frame, **ROLES, model="auto", trees=2, clean_ratio=0.9, test=0.2).run
     assert any("LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in note for note in found.notes)
 
 

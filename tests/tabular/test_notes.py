@@ -154,12 +154,17 @@ def test_dates_are_days_in_training_and_in_predicting(result, path):
 
 def test_the_rows_that_were_used_are_named(result, tmp_path):
     assert "Rows of people.csv without a label, left out: 1 (row 5)." in result.run.notes
-    use = pd.read_csv(result.save(tmp_path / "run") / "rows.csv", index_col="row")["use"]
-    assert sorted(use.index) == list(range(2, COUNT + 2))
-    assert use[5] == "left out: no label"
-    problem = result.run.problem
-    for part, what in ((problem.train, "trained on"), (problem.test, "measured on")):
-        assert set(use.index[use == what]) == set(part.rows)
+    rows = pd.read_csv(result.save(tmp_path / "run") / "rows.csv", index_col="row")
+    assert list(rows.columns) == ["use", "fold", "plain_prediction", "fair_prediction"]
+    assert sorted(rows.index) == list(range(2, COUNT + 2))
+    assert rows.loc[5].fillna("").tolist() == ["left out: no label", "", "", ""]
+    run = result.run
+    used = rows.loc[run.problem.train.rows]
+    assert (used["use"] == "trained and measured on").all()
+    np.testing.assert_array_equal(used["fold"], run.measured.folds + 1)
+    for name, output in zip(("plain", "fair"), run.measured.outputs, strict=False):
+        labels = np.array(run.problem.labels.classes)[output.codes]
+        np.testing.assert_array_equal(used[f"{name}_prediction"], labels)
 
 
 def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, tmp_path):

@@ -1,8 +1,9 @@
-"""What decides: verdicts and reasons, from numbers that few tables have."""
+"""What decides: which model to use, verdicts and reasons, from numbers that few tables have."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,131 +11,217 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.base import PlainComparison
-from fairsieve.tabular.decision import OUTCOMES, Reason, Step, TableVerdict, check_fail_on, decide, tell
-from fairsieve.tabular.evaluation import Score, Share
+from fairsieve.intervals import Score
+from fairsieve.label_noise.judgement import Claim, ModelJudgement
+from fairsieve.tabular.choice import choose_model
+from fairsieve.tabular.decision import OUTCOMES, USES, Reason, Step, TableVerdict, check_fail_on, decide, tell
+from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reasons import decide_run
-from fairsieve.tabular.table_run import DroppedCell
+from fairsieve.tabular.table_run import DroppedCell, WithSensitive
 
 REASONS = st.lists(
     st.builds(
         Reason,
         st.just("leak"),
-        st.sampled_from(OUTCOMES),
+        st.sampled_from(USES),
         st.fixed_dictionaries({"text": st.text("ab", min_size=1)}),
         st.just((Step("columns"),)),
     )
 )
-VERDICTS = st.lists(st.builds(TableVerdict, st.text(), st.sampled_from(["holds", "fails", "inconclusive"])))
+VERDICTS = st.lists(st.builds(TableVerdict, st.text(), st.sampled_from(["holds", "fails", "cannot tell"])))
 
 
 @given(VERDICTS, REASONS)
 def test_the_worst_reason_decides_and_failed_verdicts_come_first(verdicts, reasons):
     found = decide("labels", [*reasons, *verdicts])
-    worst = max((OUTCOMES.index(reason.outcome) for reason in reasons), default=0)
-    assert found.outcome == OUTCOMES[worst]
-    order = [["fails", "inconclusive", "holds"].index(one.status) for one in found.verdicts]
+    worst = max((USES.index(reason.outcome) for reason in reasons), default=0)
+    assert found.outcome == found.usable == USES[worst]
+    order = [["fails", "cannot tell", "holds"].index(one.status) for one in found.verdicts]
     assert order == sorted(order)
     assert len(order) == len(verdicts)
     assert set(found.reasons) == {reason.facts["text"] for reason in reasons}
     assert len(found.next_steps) == bool(reasons)
-    failing = [found.fails(at) for at in (None, "inconclusive", "do-not-use")]
+    failing = [found.fails(at) for at in (None, "cannot-tell", "do-not-use")]
     assert failing == [False, found.outcome != "use", found.outcome == "do-not-use"]
 
 
+@given(st.sampled_from(OUTCOMES[1:5]), st.sampled_from(OUTCOMES[2:]))
+def test_what_must_not_be_used_is_worse_than_any_outcome(outcome, at):
+    leak = Reason("leak", "do-not-use", {"text": "x"})
+    assert decide("model", [leak], outcome=outcome).fails(at)
+    assert decide("model", [], outcome=outcome).fails(at) == (OUTCOMES.index(outcome) >= OUTCOMES.index(at))
+
+
 def test_fail_on_is_checked():
-    assert [check_fail_on(one) for one in (None, "inconclusive")] == [None, "inconclusive"]
+    assert [check_fail_on(one) for one in (None, "cannot-tell")] == [None, "cannot-tell"]
     with pytest.raises(
-        InvalidInputError, match=r"--fail-on must be .*'do-not-uze'. Did you mean 'do-not-use'"
+        InvalidInputError, match=r"fail_on must be .*'do-not-uze'. Did you mean 'do-not-use'"
     ):
         check_fail_on("do-not-uze")
 
 
-def with_change(run, accuracy=(-0.005, 0.004), disparity=(-0.1, -0.02)):
-    """The run, with other intervals of what changed, and nobody dropped."""
-    change = {
-        "accuracy": Score(float(np.mean(accuracy)), accuracy),
-        "disparity": Score(float(np.mean(disparity)), disparity),
+@dataclass
+class Judged:
+    """A judgement with the intervals of its changes as they are given, and claims that follow from them."""
+
+    judged: Any
+    changes: dict[str, Score]
+    basis: str = "estimate"
+
+    @property
+    def models(self):
+        plain = Score(0.3, (0.2, 0.4))
+        fair = Score(plain.value + self.changes["disparity"].value, (0.0, 1.0))
+        return [
+            ModelJudgement(one.accuracy, disparity, one.rates, one.table)
+            for one, disparity in zip(self.judged.models, (plain, fair), strict=True)
+        ]
+
+    @property
+    def on_given_labels(self):
+        return self.judged.on_given_labels if self.basis == "bounds" else self
+
+    def change(self, first, second):
+        return self.changes
+
+    def more_alike(self, first, second):
+        low, high = self.changes["disparity"].interval
+        verdict = "holds" if high < 0 else "fails" if low > 0 else "cannot tell"
+        return Claim(verdict, None, 200) if self.basis == "bounds" else Claim(verdict, 3000)
+
+    def keeps_accuracy(self, within, first, second):
+        low, high = self.changes["accuracy"].interval
+        return Claim("holds" if low > -within else "fails" if high < -within else "cannot tell")
+
+
+def with_change(run, accuracy=(-0.005, 0.004), disparity=(-0.1, -0.02), **more):
+    """The run, with other intervals of what changed, nobody dropped, and no gap that is sure."""
+    changes = {
+        name: Score(float(np.mean(bounds)), bounds)
+        for name, bounds in (("accuracy", accuracy), ("disparity", disparity))
     }
-    plain = run.scores[0] | {"disparity": Score(0.3, (0.2, 0.4))}
-    fair = run.scores[-1] | {"disparity": Score(0.2, (0.1, 0.3))}
+    small = [Score(0.01, (-0.02, 0.04))] * 2
+    gaps = [replace(gap, models=small, at_once=small) for gap in run.evaluation.gaps]
+    judged = Judged(run.evaluation.judged, changes, **more)
+    evaluation = replace(run.evaluation, judged=judged, gaps=gaps, widest=gaps[:1] * 2)
     cells = [
         replace(cell, dropped=Share(0, cell.dropped.total), effective_weight=1.0) for cell in run.dropped
     ]
-    return replace(run, change=change, scores=[plain, fair], dropped=cells)
+    return rechosen(replace(run, evaluation=evaluation, dropped=cells), tolerance=None)
 
 
-@pytest.mark.parametrize(
-    ("accuracy", "disparity", "outcome"),
-    [
-        ((-0.005, 0.004), (-0.1, 0.01), "inconclusive"),
-        ((-0.03, 0.01), (-0.1, -0.02), "inconclusive"),
-        ((-0.005, 0.004), (0.01, 0.1), "do-not-use"),
-        ((-0.05, -0.02), (-0.1, -0.02), "do-not-use"),
-        ((-0.005, 0.004), (-0.1, -0.02), "use"),
-    ],
-)
-def test_an_interval_that_includes_no_change_is_inconclusive(run, accuracy, disparity, outcome):
+def rechosen(run, **settings):
+    """The run, with its model chosen again, by other settings."""
+    asked = replace(run.asked, **settings)
+    choice = choose_model(run.evaluation, asked)
+    return replace(run, problem=replace(run.problem, asked=asked), choice=choice)
+
+
+CASES = [
+    # accuracy, disparity, decision, why, stored by default, stored with a tolerance
+    ((-0.005, 0.004), (-0.1, -0.02), "use-fair", "fairer", "fair", "fair"),
+    ((0.001, 0.02), (-0.1, 0.03), "use-fair", "more accurate", "fair", "fair"),
+    ((-0.03, -0.015), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
+    ((-0.03, 0.01), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
+    ((0.001, 0.02), (0.01, 0.1), "your-call", "other trade", "plain", "fair"),
+    ((-0.005, 0.004), (0.01, 0.1), "keep-plain", "worse", "plain", "plain"),
+    ((-0.06, -0.03), (-0.01, 0.02), "keep-plain", "worse", "plain", "plain"),
+    ((-0.005, 0.004), (-0.02, 0.02), "keep-plain", "alike", "plain", "fair"),
+    ((-0.005, 0.004), (-0.1, 0.07), "cannot-tell", "unknown", "plain", "fair"),
+    ((-0.06, -0.03), (-0.1, 0.14), "cannot-tell", "unknown", "plain", "plain"),  # it loses, and gains nothing
+]
+
+
+@pytest.mark.parametrize(("accuracy", "disparity", "outcome", "why", "stored", "named"), CASES)
+def test_intervals_decide_and_the_stored_model_follows(
+    run, accuracy, disparity, outcome, why, stored, named, trained
+):
     changed = with_change(run, accuracy, disparity)
     decision = decide_run(changed)
-    assert decision.outcome == outcome
+    assert (decision.outcome, changed.choice.why, changed.choice.stored) == (outcome, why, stored)
     lines = tell("page.j2", "terminal", {"run": changed, "decision": decision, "folder": "run/"})
     assert len(lines) <= 8
-    assert any(line.endswith("model.skops holds: the fair model.") for line in lines)
+    assert any(line.endswith(f"model.skops holds: the {stored} model.") for line in lines)
+    fair = rechosen(changed, tolerance=0.02)
+    assert fair.choice.stored == named
+    assert outcome in ("use-fair", fair.choice.outcome) or why in ("alike", "fair enough")
+    # The sentence never says one thing, and the stored model is another.
+    for each in (changed, fair):
+        said = decide_run(each).sentence
+        assert ("Use the fair model" in said) <= (each.choice.stored == "fair")
+        assert ("Keep the plain model" in said) <= (each.choice.stored == "plain")
+    record = replace(trained, run=changed, decision=decision).metrics
+    assert record["model"]["holds"] == f"{stored} model"
+    assert record["decision"] == outcome
+
+
+def test_where_it_cannot_be_told_it_is_said_what_would_tell(run):
+    count = len(run.evaluation.cells)
+    told = with_change(run, (-0.005, 0.004), (-0.2, 0.02))
+    assert told.choice.rows == 3000
+    assert f"With about {3000 - count:,} more rows it could be told." in decide_run(told).sentence
+    # To rule out a change that matters, the interval has to fit below that, and narrows with the root of the rows.
+    alike = with_change(run, (-0.005, 0.004), (-0.1, 0.1))
+    assert alike.choice.rows == min(3000, int(np.ceil(count * (0.1 / max(0.02, 0.3 / 5)) ** 2)))
+    # Where wrong labels are unknown, rows do not help.
+    unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="bounds")
+    assert (unknown.choice.rows, unknown.choice.checks) == (None, 200)
+    assert "With about 200 checked labels it could be told." in decide_run(unknown).sentence
+
+
+def test_each_side_of_a_trade_off_has_its_command(run, people_csv):
+    trade = with_change(run, (-0.03, -0.015), (-0.1, -0.02))
+    decision = replace(decide_run(trade), in_python=False)
+    assert "of 1,000 people, 22 fewer are predicted right (between 15 and 30 fewer)" in decision.sentence
+    assert decision.next_steps[0].startswith(f"To store the fair model: fairsieve train {people_csv} --label")
+    assert "--tolerance 0.02" in decision.next_steps[0]
+    other = replace(decide_run(rechosen(trade, tolerance=0.05)), in_python=False)
+    assert other.next_steps[0].startswith("To store the plain model: fairsieve train")
+    assert "--tolerance" not in other.next_steps[0]
 
 
 def test_a_model_that_flags_nobody_is_not_to_be_used(run):
-    decision = decide_run(with_change(replace(run, predicted=[{"low": 120}] * 2), (0.0, 0.0), (0.0, 0.0)))
-    assert decision.outcome == "do-not-use"
-    assert (decision.findings[0].kind, decision.findings[0].facts["label"]) == ("one_label", "low")
+    nobody = with_change(run, (0.0, 0.0), (-0.2, -0.1))
+    evaluation = replace(nobody.evaluation, predicted=[{"low": 600}] * 2)
+    decision = decide_run(rechosen(replace(nobody, evaluation=evaluation)))
+    assert decision.usable == "do-not-use"
+    assert decision.findings[0].kind == "one_label"
+    # A fair model that flags nobody is not chosen for its disparity of 0.
+    one = replace(nobody.evaluation, predicted=[nobody.evaluation.predicted[0], {"low": 600}])
+    assert rechosen(replace(nobody, evaluation=one)).choice.why == "useless"
 
 
-@pytest.mark.parametrize(("accuracy", "outcome"), [(0.4, "do-not-use"), (0.79, "use")])
-def test_a_plain_model_is_kept_where_the_fair_one_is_no_better(run, trained, accuracy, outcome):
-    kept = replace(
-        run,
-        comparison=PlainComparison(accuracy, 0.8, 0.1, 0.1, 0.01, 0.01, 0.1, True, False),
-        trade_off=[replace(run.trade_off[0], kept=True)],
+def test_the_stored_model_is_judged_as_any_predictions_are(run):
+    wide = [Score(0.48, (0.4, 0.55))] * 2
+    for disparity in ((-0.1, -0.02), (0.01, 0.1)):
+        changed = with_change(run, (-0.005, 0.004), disparity)
+        gaps = [replace(gap, models=wide, at_once=wide) for gap in changed.evaluation.gaps]
+        decision = decide_run(replace(changed, evaluation=replace(changed.evaluation, gaps=gaps)))
+        assert decision.usable == "do-not-use"
+        assert "48 points less often" in decision.sentence
+        assert decision.fails("do-not-use")
+
+
+def test_what_the_sensitive_columns_would_give_is_said_where_it_helps(run):
+    def both(disparity):
+        return WithSensitive(
+            1000, (Score(0.779, (0, 1)), Score(0.229, (0, 1))), (Score(0.775, (0, 1)), disparity)
+        )
+
+    told = decide_run(replace(with_change(run), with_sensitive=both(Score(0.024, (0, 1)))))
+    assert (
+        "If sex may be used to predict: disparity .024 instead of .229, accuracy .775 instead of .779"
+        in " ".join(told.reasons)
     )
-    decision = decide_run(kept)
-    kind = "collapse" if outcome == "do-not-use" else "plain_kept"
-    assert {one.kind: one.outcome for one in decision.findings}[kind] == outcome
-    assert replace(trained, run=kept, decision=decision).metrics["model"]["holds"] == "plain model"
+    silent = decide_run(replace(with_change(run), with_sensitive=both(Score(0.222, (0, 1)))))
+    assert "may be used" not in " ".join(silent.reasons)
 
 
-def dropped(most, least):
-    """Two groups of 2,000, of whom shares were dropped, with estimated shares of wrong labels."""
-    pairs = (("F", most), ("M", least))
-    return [
-        DroppedCell("yes", name, Share(round(2000 * part), 2000), 0, noise) for name, (part, noise) in pairs
-    ]
-
-
-@pytest.mark.parametrize(
-    ("cells", "status", "outcome"),
-    [
-        (dropped((0.103, 0.05), (0.1, 0.1)), "holds", "use"),  # chance
-        (dropped((0.2, 0.2), (0.1, 0.1)), "holds", "use"),  # as many are wrong
-        (dropped((0.2, 0.13), (0.1, 0.1)), "fails", "use"),
-        (dropped((0.2, None), (0.1, None)), "fails", "use"),
-        (dropped((0.1, 0.05), (0.1, 0.1)), "holds", "use"),  # equally often, whatever the estimate says
-        (dropped((0.6, None), (0.55, None)), "fails", "inconclusive"),  # most of a cell, for no known reason
-        (dropped((0.6, 0.58), (0.2, 0.2)), "holds", "use"),
-    ],
-)
-def test_dropping_is_judged_by_the_wrong_labels_and_most_of_a_cell_decides(run, cells, status, outcome):
+@pytest.mark.parametrize(("noise", "usable"), [(None, "cannot-tell"), (0.15, "use")])
+def test_most_of_a_cell_dropped_for_no_known_reason_is_doubted(run, noise, usable):
+    cells = [DroppedCell("yes", name, Share(1200, 2000), 0, noise, 1.0) for name in ("F", "M")]
     decision = decide_run(replace(with_change(run), dropped=cells))
-    (verdict,) = (one for one in decision.verdicts if one.name == "dropping")
-    assert (verdict.status, decision.outcome) == (status, outcome)
-    assert all("were dropped" not in text for text in decision.warnings) or outcome == "use"  # said once
-
-
-def test_groups_too_small_to_compare_are_inconclusive(run):
-    cells = [DroppedCell("yes", name, Share(1, 4), 0, None) for name in ("F", "M")]
-    (verdict,) = (
-        one for one in decide_run(replace(with_change(run), dropped=cells)).verdicts if one.name == "dropping"
-    )
-    assert verdict.status == "inconclusive"
+    assert decision.usable == usable
 
 
 @pytest.mark.parametrize(("weight", "warned"), [(0.2, True), (0.3, False)])
@@ -146,22 +233,3 @@ def test_a_cell_below_a_quarter_of_its_weight_is_warned_of(run, weight, warned):
     assert bool(decision.warnings) == warned
     (verdict,) = (one for one in decision.verdicts if one.name == "weight")
     assert (verdict.status, verdict.value) == ("fails" if warned else "holds", weight)
-
-
-def test_where_nobody_knows_no_label_is_counted(run, trained, tmp_path):
-    from fairsieve import estimate_clean_ratio
-
-    random = np.random.default_rng(0)
-    estimate = estimate_clean_ratio(
-        random.normal(size=(300, 1)),
-        random.integers(0, 2, 300),
-        sensitive_features=random.integers(0, 2, 300),
-    )
-    assert not estimate.credible  # labels that nothing predicts
-    unknown = replace(run, estimate=estimate)
-    decision = decide_run(unknown)
-    kinds = {one.kind for one in decision.findings}
-    assert ("unknown_labels" in kinds, "suspects" in kinds) == (True, False)
-    folder = replace(trained, run=unknown, decision=decision).save(tmp_path / "run")
-    for name in ("report.html", "card.md"):
-        assert f"{len(run.suspects['row']):,} label" not in (folder / name).read_text(encoding="utf-8")

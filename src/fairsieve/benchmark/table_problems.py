@@ -17,7 +17,7 @@ from fairsieve.data.splits import Splits, split_indices
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.samples import Samples
-from fairsieve.tabular.evaluation import FEW
+from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
@@ -93,7 +93,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
 
     found = attack_problem(Splits(samples(train), samples(test), samples(validation)), noise, rate, seed)
     changes = _settings(source.asked, found.train, whole, seed)
-    return replace(found, weights=weights, fewest=FEW, changes=changes)
+    return replace(found, weights=weights, fewest=POLICY.fewest, changes=changes)
 
 
 def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.int64]:

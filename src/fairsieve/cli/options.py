@@ -142,8 +142,9 @@ FailOn = Annotated[
     str | None,
     typer.Option(
         metavar="OUTCOME",
-        help="End with exit status 3 where the decision is inconclusive (or worse), or do-not-use.",
-        autocompletion=among("inconclusive", "do-not-use"),
+        help="End with exit status 3 where the decision is keep-plain, your-call, cannot-tell or do-not-use, or one "
+        "that comes later in this list.",
+        autocompletion=among("keep-plain", "your-call", "cannot-tell", "do-not-use"),
         rich_help_panel="Output",
     ),
 ]

@@ -34,7 +34,7 @@ def train_command(
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.entry import for_commands
     from fairsieve.tabular.report import files as folders
-    from fairsieve.tabular.table_run import STAGES
+    from fairsieve.tabular.settings import stage_count
 
     worst = check_fail_on(fail_on)
     inputs = (data, settings.get("test_file"), *settings.get("verified", ()))
@@ -42,7 +42,7 @@ def train_command(
     with (
         stoppable("Nothing was written."),
         folders.new_folder(out, force=force) as folder,
-        stages(len(STAGES) + 1) as tell,
+        stages(stage_count(settings)) as tell,
     ):
         result = for_commands(tabular.train(data, report=tell, **settings))
         tell("writing the report")

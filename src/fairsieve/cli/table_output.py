@@ -9,19 +9,27 @@ import pandas as pd
 
 from fairsieve.cli.terminal import say
 from fairsieve.report.text import number, percent
-from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import group_name, tell
 from fairsieve.tabular.entry import AuditResult, TrainResult
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
+from fairsieve.tabular.reading.roles import Labels
+from fairsieve.tabular.settings import TableSettings
 
 
 def say_run(result: TrainResult, out: Path) -> None:
-    """Print warnings, and in at most eight lines what to do and why."""
+    """Print what was made of the table and warnings, then in at most eight lines what to do and why."""
     run, decision = result.run, result.decision
+    notes = [note for note in run.problem.notes if note_kind(note) == "remark"]
     warnings = [note for note in run.notes if note_kind(note) == "warning"]
+    say(*notes, *_assumed(run.problem.labels, run.asked))
     say(*(f"Careful: {one}" for one in (*warnings, *decision.warnings)))
     say(*tell("page.j2", "terminal", {"run": run, "decision": decision, "folder": f"{out}{os.sep}"}))
+
+
+def _assumed(labels: Labels, asked: TableSettings) -> list[str]:
+    """Say which label counts as positive, where nobody has said it."""
+    return tell("page.j2", "assumed", {"labels": labels, "asked": asked})
 
 
 def say_audit(result: AuditResult) -> None:
@@ -29,10 +37,11 @@ def say_audit(result: AuditResult) -> None:
     found, decision = result.audit, result.decision
     # Worded before anything is printed.
     lines = [decision.sentence, *(f"  {line}" for line in decision.lines)]
+    notes = [*found.notes, *_assumed(found.labels, found.asked)]
     if found.impact is not None:
         _say_impact(found.impact)
     if isinstance(found, PredictionAudit):
-        say(*lines, *found.notes)
+        say(*lines, *notes)
         _say_rates(found)
         return
     estimate, cells = found.estimate, found.estimate.cells
@@ -43,7 +52,7 @@ def say_audit(result: AuditResult) -> None:
     table = pd.DataFrame(entries, map(str, cells.classes), map(group_name, cells.groups))
     table = table.rename_axis(f"{found.labels.column} \\ {found.groups.title}", axis="columns")
     title = "People, and the estimated share of wrong labels among them:"
-    say(*found.notes, title, table.to_string(), *lines)
+    say(*notes, title, table.to_string(), *lines)
     for one in found.suspects.head(10).itertuples():
         told = f"{one.label}, rather {one.suggested_label} ({one.probability:.2f}), {group_name(one.group)}"
         say(f"  row {one.row}: {told}")
@@ -58,16 +67,19 @@ def _say_impact(impact: pd.DataFrame) -> None:
     say("Rates and impact ratios (Local Law 144 sets no threshold):", shown.to_string(index=False))
 
 
-def _say_rates(found: PredictionAudit) -> None:
+def _say_rates(audit: PredictionAudit) -> None:
     """Print the rates of predictions by group."""
-    groups = list(map(group_name, found.cells.groups))
-    rates = {one.title: [number(share.value) for share in one.plain] for one in found.measures}
-    scores = {group_name(one.group): percent(one.predicted) for one in found.calibration}
+    found = audit.evaluation
+    groups = list(map(group_name, found.groups))
+    rates = {
+        one.title: ["–" if score is None else number(score.value) for score in one.models[0]]
+        for one in found.rates
+    }
+    scores = {group_name(one.group): percent(one.predicted) for one in audit.calibration}
     if scores:
         rates["mean score"] = [scores.get(group, "–") for group in groups]
     say("Rates by group; the report has their 95 % intervals", pd.DataFrame(rates, groups).to_string())
-    count = len(found.suspects)
-    left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
+    count = len(audit.suspects)
+    left = f"; {audit.left_out:,} rows have no prediction" if audit.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
     say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")
-    say(*tell_true_labels(found.true_labels, found.asked.fairness))

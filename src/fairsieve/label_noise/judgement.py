@@ -64,12 +64,16 @@ class Claim(NamedTuple):
     checks: int | None = None
 
 
+AskedGap = tuple[str, int, int, int]
+RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "precision")  # of a label
+
+
 class GroupRate(NamedTuple):
     """A rate of one model by group, for right labels.
 
     Attributes
     ----------
-    name : {"accuracy", "selection_rate", "true_positive_rate", "false_positive_rate"}
+    name : {"accuracy", "selection_rate", "true_positive_rate", "false_positive_rate", "precision"}
     label : int
         Code of the class that it is about; −1 for accuracy.
     groups : list of Score or None
@@ -137,6 +141,16 @@ class Judgement:
 
     def change(self, first: int = 0, second: int = -1) -> dict[str, Score]:
         """Return accuracy and disparity of the second model less those of the first, with paired intervals."""
+        if (first, second) not in self._changes:
+            self._changes[first, second] = self._compare(first, second)
+        return self._changes[first, second]
+
+    @cached_property
+    def _changes(self) -> dict[tuple[int, int], dict[str, Score]]:
+        return {}
+
+    def _compare(self, first: int, second: int) -> dict[str, Score]:
+        """Compute the change between two models in every world."""
         changes: dict[str, list[Score]] = {"accuracy": [], "disparity": []}
         for world in self.worlds():
             pair = world[first], world[second]
@@ -148,18 +162,25 @@ class Judgement:
             changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
         return {name: _widest(scores) for name, scores in changes.items()}
 
-    def gap(self, model: int, name: str, label: int, low: int, high: int, compared: int = 1) -> Score:
-        """Return how far a rate of group ``low`` lies below that of ``high``.
+    def gaps(self, model: int, asked: Sequence[AskedGap], compared: int = 1) -> list[Score]:
+        """Return how far a rate of one group lies below that of another, for several of both at a time.
 
-        The interval is one of ``compared`` that all hold together with 95 % (Bonferroni).
+        The intervals are among ``compared`` that all hold together with 95 % (Bonferroni).
+
+        Parameters
+        ----------
+        asked : sequence of (name, label, low, high)
+            A rate as in :class:`GroupRate`, and two groups.
         """
-        scores = []
+        names = sorted({(name, label) for name, label, _, _ in asked})
+        scores: list[list[Score]] = [[] for _ in asked]
         for world in self.worlds():
-            value, drawn = (_rate(part, name, label)[0] for part in world[model])
-            scores.append(
-                bound_value(float(value[high] - value[low]), drawn[:, high] - drawn[:, low], compared)
-            )
-        return _widest(scores)
+            rates = {each: [_rate(part, *each)[0] for part in world[model]] for each in names}
+            for found, (name, label, low, high) in zip(scores, asked, strict=True):
+                value, drawn = rates[name, label]
+                difference = drawn[:, high] - drawn[:, low]
+                found.append(bound_value(float(value[high] - value[low]), difference, compared))
+        return [_widest(found) for found in scores]
 
     def more_alike(self, first: int = 0, second: int = -1) -> Claim:
         """Say whether the second model treats groups more alike."""
@@ -227,9 +248,7 @@ class Judgement:
         told = [self.positive] if len(classes) == 2 and self.positive >= 0 else classes
         names = [("accuracy", -1)]
         for label in told:
-            names += [
-                (name, label) for name in ("selection_rate", "true_positive_rate", "false_positive_rate")
-            ]
+            names += [(name, label) for name in RATES]
         found = []
         for name, label in names:
             rates, people = _rate(value, name, label)
@@ -321,7 +340,8 @@ def _choose_worlds(
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
         worlds = [undo_flips(given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates]
-        return "estimate", lambda: worlds
+        # Rows of which none was checked are judged by the rates that the checks of others show.
+        return "estimate", lambda: worlds or [undo_flips(given, estimate.flip_rates)]
     if 1 - estimate.interval[0] > HARMLESS:
         unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
         ways = _ways_to_be_wrong(unknown)
@@ -355,6 +375,8 @@ def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
         hits, people = np.einsum("...yzy->...z", tables), tables.sum(axis=(-3, -1))
     elif name == "selection_rate":
         hits, people = tables[..., label].sum(axis=-2), tables.sum(axis=(-3, -1))
+    elif name == "precision":
+        hits, people = tables[..., label, :, label], tables[..., label].sum(axis=-2)
     elif name == "true_positive_rate":
         hits, people = tables[..., label, :, label], tables[..., label, :, :].sum(axis=-1)
     else:

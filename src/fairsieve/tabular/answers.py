@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,24 +14,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError, spell
-from fairsieve.intervals import wilson
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
-from fairsieve.label_noise.true_measures import measure_true_labels
-from fairsieve.notions import NOTIONS
+from fairsieve.errors import InvalidInputError, spell
+from fairsieve.intervals import Score, wilson
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences
-from fairsieve.tabular.evaluation import Score, Share
-from fairsieve.tabular.model_files import decide, probabilities
+from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reading.columns import InputTable, exact_value, parse_numbers
-from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import read_data, read_table
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.validation import closest_hint
 
 if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TableProblem
-    from fairsieve.tabular.settings import TableSettings
-    from fairsieve.tabular.table_run import TableRun
 
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
 NEEDED = ("row", "verified_label", "sampling_weight", "row_checksum")
@@ -250,35 +243,25 @@ def _say() -> Any:
     return load_sentences("fairsieve.tabular", "templates/review.j2")
 
 
-def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
-    """Describe what the answers that a run used say of its labels and models: for ``metrics.json``, and in words."""
-    problem, answers, test = run.problem, run.problem.answers, run.problem.test
+def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tuple[dict[str, Any], list[str]]:
+    """Describe what the answers say of the labels: for ``metrics.json``, and in words."""
+    answers = problem.answers
     assert answers is not None
-    assert run.estimate is not None  # verified labels need clean_ratio="auto"
     wrong, weights = answers.frame["code"] != answers.frame["given"], answers.frame["weight"]
     inside = np.searchsorted(problem.table.rows, answers.frame.index)
     groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
     share = float(np.average(wrong, weights=weights))
     worth = float(weights.sum() ** 2 / (weights**2).sum())  # as so many rows of one weight
-    models = {"plain model": run.trade_off[0].model, "fair model": run.model}
-    predicted = {name: decide(one, probabilities([one], test.values)[0]) for name, one in models.items()}
     found: dict[str, Any] = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
         "by_group": {name: Share(int(its.sum()), len(its)) for name, its in wrong.groupby(groups.to_numpy())},
         "unsure": answers.unsure,
         "unanswered": answers.unanswered,
-        # Checked rows that were set aside are measured on by their verified labels.
-        "in_test": int((test.verified >= 0).sum()),
         # By the checked rows and their chances to be chosen.
         "share_wrong": Score(share, wilson(share * worth, worth)),
-        "rates": rate_records(run.estimate),
-        "true_labels": _measure_problem(problem, predicted),
+        "rates": rate_records(estimate),
     }
-    told = found["true_labels"]
-    if told is not None and run.keeps_plain:  # the same numbers twice
-        told = {name: one for name, one in told.items() if name != "fair model"}
-    true_labels = tell_true_labels(told, run.asked.fairness)
-    return found, [_say().counted(found), *true_labels, *tell_rates(run.estimate)]
+    return found, [_say().counted(found), *tell_rates(estimate)]
 
 
 def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
@@ -287,62 +270,6 @@ def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
     told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
     told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
     return told | {name: getattr(estimate, name) for name in names}
-
-
-def measure_by_estimate(
-    estimate: CleanRatioEstimate,
-    rows: NDArray[np.int64],
-    predicted: dict[str, list[Any]],
-    asked: TableSettings,
-    positive: Any,
-) -> dict[str, Any] | None:
-    """Measure predictions of some rows of an estimate on the true labels; None where too few were checked.
-
-    Parameters
-    ----------
-    predicted : dict of labels
-        Of those rows, by the name of the model; as the estimate calls them.
-    positive : label or None
-
-    Returns
-    -------
-    dict
-        How many ``rows`` there are, how many of them were ``checked``, and by the name of each model a dict with the
-        scores of its accuracy and disparity.
-    """
-    codes = estimate.verified_codes
-    if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
-        return None
-    found: dict[str, Any] = {"rows": len(rows), "checked": int((codes[rows] >= 0).sum())}
-    settings: dict[str, Any] = {"fairness": asked.fairness, "pos_label": positive, "seed": asked.seed}
-    for name, labels in predicted.items():
-        measured = measure_true_labels(np.asarray(labels), estimate, rows=rows, **settings)
-        pairs = {"accuracy": measured.accuracy, "disparity": measured.disparity}
-        found[name] = {part: Score(one.value, (one.low, one.high)) for part, one in pairs.items()}
-    return found
-
-
-def tell_true_labels(found: dict[str, Any] | None, fairness: str) -> list[str]:
-    """Say what :func:`measure_by_estimate` found; empty where that is nothing."""
-    return [] if found is None else [str(_say().true_labels(found, f"{NOTIONS[fairness].short} disparity"))]
-
-
-def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int64]]) -> dict[str, Any] | None:
-    """Measure predictions of the test part, codes by the name of the model; None where nobody checked a row of it.
-
-    The chances of the true labels are learnt from the checked rows of both parts, with labels as they were given; a
-    checked row is measured on by what was thought of it without its check.
-    """
-    whole, test, asked = problem.whole, problem.test, problem.asked
-    if asked.test_file is not None:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
-        numbers = Preparation().fit(problem.train.values).transform(whole.values)
-        estimate = estimate_clean_ratio(numbers, whole.label_codes, random_state=asked.seed, **whole.facts)
-    rows = np.searchsorted(whole.rows, test.rows)
-    labels = {one: codes.tolist() for one, codes in predicted.items()}
-    return measure_by_estimate(estimate, rows, labels, asked, problem.pos_label)
 
 
 def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:

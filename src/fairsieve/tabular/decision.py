@@ -1,4 +1,4 @@
-"""Decide: whether to use what was made of a table, why, and what to do next.
+"""Decide: which model to use, or whether to use labels or predictions, why, and what to do next.
 
 A decision is data: an outcome, verdicts, reasons and next steps, each a kind with its numbers. The sentences are in
 ``templates/decision.j2``, one macro for each kind, and read alike in the terminal, on the page, in the card and in
@@ -18,12 +18,14 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences, upper
 from fairsieve.validation import check_choice
 
-Outcome = Literal["use", "inconclusive", "do-not-use"]
-Status = Literal["fails", "inconclusive", "holds"]
+Use = Literal["use", "cannot-tell", "do-not-use"]
+Outcome = Literal["use", "use-fair", "keep-plain", "your-call", "cannot-tell", "do-not-use"]
+Status = Literal["fails", "cannot tell", "holds"]
 Subject = Literal["model", "labels", "predictions"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)  # from the best to the worst
+USES: tuple[Use, ...] = get_args(Use)  # from the best to the worst, as the others
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which they are shown
-SHOWN = {"fails": "Does not hold", "inconclusive": "Inconclusive", "holds": "Holds"}
+SHOWN = {"fails": "Does not hold", "cannot tell": "Cannot tell", "holds": "Holds"}
 NO_GROUP = "(no group)"
 # An option of the command line in a note, with its value where one follows.
 OPTION = re.compile(
@@ -80,7 +82,7 @@ class TableVerdict:
     ----------
     name : str
         One word, for programs: "accuracy", "fairness", "dropping", …
-    status : {"fails", "inconclusive", "holds"}
+    status : {"fails", "cannot tell", "holds"}
     value : float, optional
         What the claim is about.
     interval : (float, float), optional
@@ -99,7 +101,7 @@ class TableVerdict:
     interval: tuple[float, float] | None = None
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     kind: str = ""
-    source: str = "test part"
+    source: str = "rows that no model saw"
 
     @cached_property
     def claim(self) -> str:
@@ -128,7 +130,7 @@ class Reason:
     ----------
     kind : str
         Such as "leak"; the macro ``reason_…`` words it.
-    outcome : {"use", "inconclusive", "do-not-use"}
+    outcome : {"use", "cannot-tell", "do-not-use"}
         What follows from it alone; "use" is a remark that changes nothing.
     facts : dict
         Names and numbers of its sentence.
@@ -139,7 +141,7 @@ class Reason:
     """
 
     kind: str
-    outcome: Outcome
+    outcome: Use
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     steps: tuple[Step, ...] = ()
     warning: bool = False
@@ -147,16 +149,21 @@ class Reason:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do with a model, with labels or with predictions.
+    """What to do with models, with labels or with predictions.
 
     Attributes
     ----------
     subject : {"model", "labels", "predictions"}
-    outcome : {"use", "inconclusive", "do-not-use"}
+    outcome : str
+        Of models "use-fair", "keep-plain", "your-call" or "cannot-tell"; else what ``usable`` says.
+    usable : {"use", "cannot-tell", "do-not-use"}
+        Whether the stored model, the labels or the predictions can be used as they are.
     verdicts : list of TableVerdict
         Failed ones first.
     findings : list of Reason
         The weightiest first.
+    steps : list of Step
+        What to do about the outcome itself.
     facts : dict
         Names and numbers of the sentence.
     in_python : bool
@@ -164,16 +171,18 @@ class Decision:
 
     Examples
     --------
-    >>> found = Reason("few", "inconclusive", {"text": "Too few rows."})
-    >>> decision = Decision("labels", "inconclusive", [], [found])
-    >>> decision.sentence, decision.fails("do-not-use"), decision.fails("inconclusive")
-    ('Inconclusive: too few rows.', False, True)
+    >>> found = Reason("few", "cannot-tell", {"text": "Too few rows."})
+    >>> decision = decide("labels", [found])
+    >>> decision.sentence, decision.fails("do-not-use"), decision.fails("cannot-tell")
+    ('Cannot tell: too few rows.', False, True)
     """
 
     subject: Subject
     outcome: Outcome
+    usable: Use
     verdicts: list[TableVerdict]
     findings: list[Reason]
+    steps: list[Step] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     in_python: bool = True
 
@@ -191,9 +200,10 @@ class Decision:
     def sentence(self) -> str:
         """The decision, in a sentence or two."""
         name = f"sentence_{self.subject}_{self.outcome.replace('-', '_')}"
-        reason = "".join(self.word(*self.findings[:1]))
-        facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts}
-        return upper(say("decision.j2", name, facts))
+        against = [reason for reason in self.findings if reason.outcome == self.usable]
+        reason = "".join(self.word(*against[:1]))
+        facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts, "usable": self.usable}
+        return upper(say("decision.j2", name, facts, in_python=self.in_python))
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -204,8 +214,14 @@ class Decision:
     def next_steps(self) -> list[str]:
         """What to do next, as sentences."""
         # What to do about a doubt matters little where something worse is certain.
-        weighty = [reason for reason in self.findings if reason.outcome in (self.outcome, "use")]
-        return self.word(*(step for reason in weighty for step in reason.steps))
+        weighty = [reason for reason in self.findings if reason.outcome in (self.usable, "use")]
+        steps = [step for reason in weighty for step in reason.steps]
+        urgent = any(reason.outcome == "do-not-use" and reason.steps for reason in weighty)
+        ordered = steps + self.steps if urgent else self.steps + steps
+        first: dict[str, Step] = {}
+        for step in ordered:
+            first.setdefault(step.kind, step)
+        return self.word(*first.values())
 
     @property
     def warnings(self) -> list[str]:
@@ -226,10 +242,13 @@ class Decision:
     def fails(self, at: Outcome | None) -> bool:
         """Return whether the outcome is as bad as ``at``, or worse; never where that is None.
 
-        >>> [Decision("model", one, [], []).fails("inconclusive") for one in OUTCOMES]
-        [False, True, True]
+        What must not be used is worse than any outcome.
+
+        >>> [Decision("model", one, "use", [], []).fails("your-call") for one in OUTCOMES]
+        [False, False, False, True, True, True]
         """
-        return at is not None and OUTCOMES.index(self.outcome) >= OUTCOMES.index(at)
+        worst = "do-not-use" if self.usable == "do-not-use" else self.outcome
+        return at is not None and OUTCOMES.index(worst) >= OUTCOMES.index(at)
 
     def record(self) -> dict[str, Any]:
         """Return what ``metrics.json`` holds of the decision."""
@@ -237,6 +256,7 @@ class Decision:
         return {
             "decision": self.outcome,
             "decision_sentence": self.sentence,
+            "usable": self.usable,
             "reasons": self.reasons,
             "next_steps": self.next_steps,
             "verdicts": [{name: getattr(one, name) for name in names} for one in self.verdicts],
@@ -244,27 +264,40 @@ class Decision:
 
 
 def decide(
-    subject: Subject, found: Iterable[TableVerdict | Reason], facts: dict[str, Any] | None = None
+    subject: Subject,
+    found: Iterable[TableVerdict | Reason],
+    facts: dict[str, Any] | None = None,
+    *,
+    outcome: Outcome | None = None,
+    steps: Iterable[Step] = (),
 ) -> Decision:
     """Decide as the weightiest reason says; without any, to use.
 
+    Parameters
+    ----------
+    outcome : str, optional
+        Which model to use, where there are two; reasons are then about the one that is stored.
+    steps : iterable of Step
+        What to do about that.
+
     Examples
     --------
-    >>> leak, few = (Reason(one, to, {"text": one}) for one, to in (("leak", "do-not-use"), ("few", "inconclusive")))
-    >>> found = decide("model", [few, leak])
+    >>> leak, few = (Reason(one, to, {"text": one}) for one, to in (("leak", "do-not-use"), ("few", "cannot-tell")))
+    >>> found = decide("labels", [few, leak])
     >>> found.outcome, found.reasons
     ('do-not-use', ['leak', 'few'])
     """
     given = list(found)
     reasons = (one for one in given if isinstance(one, Reason))
-    ordered = sorted(reasons, key=lambda reason: -OUTCOMES.index(reason.outcome))
+    ordered = sorted(reasons, key=lambda reason: -USES.index(reason.outcome))
     verdicts = (one for one in given if isinstance(one, TableVerdict))
     judged = sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status))
-    return Decision(subject, ordered[0].outcome if ordered else "use", judged, ordered, facts or {})
+    usable = ordered[0].outcome if ordered else "use"
+    return Decision(subject, outcome or usable, usable, judged, ordered, list(steps), facts or {})
 
 
 def check_fail_on(value: str | None) -> Outcome | None:
     """Check the value of ``--fail-on``."""
     if value is not None:
-        check_choice("--fail-on", value, OUTCOMES[1:])
+        check_choice("--fail-on", value, OUTCOMES[2:])
     return value  # type: ignore[return-value]

@@ -39,7 +39,7 @@ from fairsieve.validation import as_path, as_text, check_choice, check_kind, che
 def train(
     data: Any, *, report: Callable[[str], None] | None = None, **settings: Unpack[TrainArguments]
 ) -> TrainResult:
-    """Train a plain and a fair model on a table, measure both, and decide whether to use the fair one.
+    """Train a plain and a fair model on a table, measure both on rows that they did not see, and decide which to use.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def train(
     >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
     >>> people["group"], people["label"] = drawn.groups, drawn.labels
     >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
-    >>> result.decision.outcome in ("use", "inconclusive", "do-not-use")
+    >>> result.decision.outcome in ("use-fair", "keep-plain", "your-call", "cannot-tell")
     True
     >>> sorted(result.metrics["fair"])
-    ['accuracy', 'disparity']
+    ['accuracy', 'disparity', 'on_given_labels']
     """
     run = table_run.train_table(TableSettings(data, **settings), _reporter(report))
     return TrainResult(run, decide_run(run))
@@ -257,14 +257,14 @@ class TrainResult:
     Attributes
     ----------
     decision : Decision
-        Whether to use the model, why, and what to do next.
+        Which model to use, why, and what to do next.
     metrics : dict
         Every number, as in ``metrics.json``.
     suspects : data frame
         The rows whose labels to check, the likeliest wrong first: the original columns, and what the model says of
         each. Of polars where the table was, else of pandas.
     model : Pipeline
-        The kept model: a pipeline of a preparation and a classifier of scikit-learn's.
+        The stored model, which follows the decision: a pipeline of a preparation and a classifier of scikit-learn's.
     run : TableRun
         Everything else.
 
@@ -286,7 +286,7 @@ class TrainResult:
 
     @property
     def model(self) -> Pipeline:
-        """The kept model."""
+        """The stored model."""
         return self.run.model
 
     @cached_property
@@ -313,12 +313,10 @@ class TrainResult:
         return f"<TrainResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        measure, rates = self.decision.facts["measure"], self.decision.facts["rates"]
-        heads = [] if measure is None else ["group", f"{measure.title}: plain model", "fair model"]
-        heads = heads[:2] if self.run.keeps_plain else heads
+        rate, rates = self.decision.facts["rate"], self.decision.facts["rates"]
+        heads = [] if rate is None else ["group", f"{rate.title}: plain model", "fair model"]
         rows = [
-            [one.group, *(Bar(share.value, percent(share.value)) for share in one[1 : len(heads)])]
-            for one in rates
+            [group, *(Bar(score.value, percent(score.value)) for score in scores)] for group, *scores in rates
         ]
         lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
@@ -352,7 +350,7 @@ class AuditResult:
     >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
     >>> people["group"], people["label"] = drawn.groups, drawn.labels
     >>> found = tabular.audit(people, label="label", sensitive="group")
-    >>> found.decision.outcome in ("use", "inconclusive", "do-not-use")
+    >>> found.decision.outcome in ("use", "cannot-tell", "do-not-use")
     True
     """
 

@@ -1,10 +1,10 @@
-"""Measure two models on the test part, overall and for each group.
+"""Measure models on rows that they did not see: for right labels, beside the labels as they are given.
 
-Beside accuracy: how well models tell labels apart, and whether their probabilities mean what they say. Accuracy says
-little where a label is rare: to predict it for nobody is right almost always.
+Accuracy, rates and gaps are those of :mod:`fairsieve.label_noise.judgement`. How well labels are told apart and
+whether probabilities mean what they say is measured on the labels as given: accuracy says little where a label is rare,
+since to predict it for nobody is right almost always.
 
-Every number has a 95 % interval: Wilson's for rates, Newcombe's for differences, and for accuracy and disparity the
-percentiles over samples drawn again (bootstrap).
+Everything is computed once, by :func:`evaluate`, and read by its name.
 """
 
 from __future__ import annotations
@@ -13,34 +13,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
 from fairsieve import notions
-from fairsieve.intervals import (
-    NORMAL,
-    Bounds,
-    average_of_shares,
-    newcombe,
-    paired_change,
-    simultaneous,
-    wilson,
-)
-from fairsieve.intervals import Score as Score
-from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part, has_enough
-from fairsieve.rates import Rates
+from fairsieve.intervals import NORMAL, Score, average_of_shares, wilson
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.judgement import Judgement, judge
+from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
 
-FEW = 10  # people to measure on; rates of fewer are chance
-DRAWS = 1000
-LEVELS = (2.5, 97.5)
-
+# What a rate is called, whose share it is, and the share of what.
+TITLES = {
+    "accuracy": ("accuracy", "of everyone", "are predicted right"),
+    "selection_rate": ("share predicted {label}", "of everyone", "are predicted {label}"),
+    "true_positive_rate": ("true-positive rate", "of those {whose} {label}", "are predicted {label}"),
+    "false_positive_rate": ("false-positive rate", "of those {whose} {other}", "are predicted {label}"),
+    "precision": ("precision", "of those predicted {label}", "are {label}"),
+}
 EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
@@ -61,107 +57,210 @@ class Share(NamedTuple):
         return self.hits / self.total if self.total else math.nan
 
     @property
-    def interval(self) -> Bounds:
+    def interval(self) -> tuple[float, float]:
         """The 95 % interval, by Wilson."""
         return wilson(self.hits, self.total)
 
-    def less(self, other: Share, compared: int = 1) -> Score:
-        """Subtract the share of other people; by Newcombe, with an interval for ``compared`` differences at once."""
-        return Score(self.value - other.value, newcombe(*self, *other, simultaneous(compared)))
+
+class ModelOutput(NamedTuple):
+    """What a model says of some rows."""
+
+    chances: Floats  # (n, classes)
+    codes: Codes  # the predicted classes
 
 
-Value = TypeVar("Value")
-
-
-class Measure(NamedTuple, Generic[Value]):
-    """A number of both models, group by group: a rate, or how well labels are told apart.
+@dataclass(frozen=True)
+class Rate:
+    """A rate of one model or two, group by group.
 
     Attributes
     ----------
-    name, title : str
-        Such as "true_positive_rate" and "true-positive rate".
-    meaning : str
-        Whose share of what.
+    name : {"accuracy", "selection_rate", "true_positive_rate", "false_positive_rate", "precision"}
     label : str
-        The label that it is about; empty for a number of all labels together.
-    plain, fair : lists
-        One Share of each group for a rate. Of the others one Score of each group, and a last one for everyone; None
-        where a group has nobody to compute it from.
-    notions : tuple of str
-        The notions of fairness that compare it.
+        The label that it is about; empty for accuracy.
+    code : int
+        Its place among the classes; −1 for accuracy.
+    title, whose, what : str
+        Such as "true-positive rate", "of those labelled yes" and "are predicted yes".
+    compared : bool
+        Whether the notion of fairness compares it.
+    models : list of lists of Score or None
+        For each model its rate of each group, for right labels; None where a group has nobody.
+    given : list of lists of Score or None
+        The same on the labels as given.
+    people : list of float
+        How many it is of in each group, as far as right labels are known.
+    """
+
+    name: str
+    label: str
+    code: int
+    title: str
+    whose: str
+    what: str
+    compared: bool
+    models: list[list[Score | None]]
+    given: list[list[Score | None]]
+    people: list[float]
+
+    @property
+    def meaning(self) -> str:
+        """What it is the share of."""
+        return f"{self.whose}, {self.what.removeprefix('are ')}"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the rate of group ``low`` lies below that of group ``high``, under each model.
+
+    Attributes
+    ----------
+    rate : Rate
+    low, high : int
+    models : list of Score
+        With an interval for this gap alone.
+    at_once : list of Score
+        With intervals that hold for all gaps together, so that the widest may be picked.
+    """
+
+    rate: Rate
+    low: int
+    high: int
+    models: list[Score]
+    at_once: list[Score]
+
+    def turned(self) -> Gap:
+        """Return the same gap, seen from the other group."""
+        models, at_once = (
+            [Score(-one.value, (-one.interval[1], -one.interval[0])) for one in scores]
+            for scores in (self.models, self.at_once)
+        )
+        return Gap(self.rate, self.high, self.low, models, at_once)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well models tell a label from the others, on the labels as given.
+
+    Attributes
+    ----------
+    name, title, meaning : str
+    label : str
+        Empty for a number of all labels together.
+    models : list of lists of Score or None
+        For each model one number of each group, and a last one of everyone.
     """
 
     name: str
     title: str
     meaning: str
     label: str
-    plain: list[Value]
-    fair: list[Value]
-    notions: tuple[str, ...] = ()
+    models: list[list[Score | None]]
 
 
-Rate = Measure[Share]
-Quality = Measure[Score | None]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """What one or two models are worth on rows that they did not see.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the models: "plain" and "fair", or "predictions" for those of another system.
+    cells : Cells
+        Given labels and groups of the rows.
+    labels : Labels
+    judged : Judgement
+        Its ``models`` are in the order of the names.
+    predicted : list of dict
+        How often each model predicts each label.
+    rates : list of Rate
+    gaps : list of Gap
+        Each pair of groups in each rate that fairness compares, the widest under the first model first.
+    widest : list of Gap
+        That of each model; empty where no two groups have enough people.
+    quality : list of Quality
+    calibration : list of Calibration
+    likeliest : bool
+        Whether the likeliest label is predicted, and not one from another threshold on.
+    """
+
+    names: tuple[str, ...]
+    cells: Cells
+    labels: Labels
+    judged: Judgement
+    predicted: list[dict[str, int]]
+    rates: list[Rate]
+    gaps: list[Gap]
+    widest: list[Gap]
+    quality: list[Quality]
+    calibration: list[Calibration]
+    likeliest: bool = True
+
+    @property
+    def groups(self) -> list[str | None]:
+        """The groups that rates are of; a last None, people without a group."""
+        return list(self.cells.groups)
+
+    def of_everyone(self, name: str, model: int = -1) -> Score | None:
+        """Return a number of how well labels are told apart, over everyone; of the first label that has it."""
+        return next((one.models[model][-1] for one in self.quality if one.name == name), None)
 
 
-class GroupRate(NamedTuple):
-    """The rate of one group under the plain and under the fair model."""
+def evaluate(
+    cells: Cells,
+    outputs: dict[str, ModelOutput],
+    labels: Labels,
+    fairness: str,
+    *,
+    estimate: CleanRatioEstimate | None,
+    copies: Codes | None,
+    seed: int,
+    about: str | None = None,
+    likeliest: bool = True,
+) -> Evaluation:
+    """Measure one or two models.
 
-    group: str
-    plain: Share
-    fair: Share
-
-
-class Gap(NamedTuple):
-    """How far the rate of group ``low`` lies below that of group ``high``, under both models."""
-
-    measure: Rate
-    low: int
-    high: int
-    plain: Score
-    fair: Score
-
-
-def measure_groups(cells: Cells, plain: Codes, fair: Codes, labels: Labels) -> list[Rate]:
-    """Compute every rate of both models' predictions (as class codes), for the groups of ``cells``."""
-    classes, groups = cells.shape
-    # By model, label, group and prediction.
-    table = np.stack(
-        [count_table(cells.label_codes, cells.group_codes, codes, classes, groups) for codes in (plain, fair)]
+    Parameters
+    ----------
+    cells : Cells
+        Given labels and groups of the rows.
+    outputs : dict of ModelOutput
+        By the name of the model; a system whose probabilities are not known has none.
+    estimate : CleanRatioEstimate or None
+        What is known of the labels of these rows; None believes them.
+    copies : integer array or None
+        Equal rows have one number.
+    about : str, optional
+        The one label of many whose gaps are to be looked at.
+    likeliest : bool
+        Whether the likeliest label is predicted.
+    """
+    codes = [output.codes for output in outputs.values()]
+    settings: dict[str, Any] = {"positive": labels.positive_code, "clusters": copies, "seed": seed}
+    judged = judge(cells, codes, fairness, estimate=estimate, **settings)
+    rates = _list_rates(judged, labels, fairness)
+    shown = [rate for rate in rates if rate.compared and about in (None, rate.label)]
+    gaps = _list_gaps(judged, shown, cells.named_groups)
+    told = [output for output in outputs.values() if len(output.chances)]
+    return Evaluation(
+        names=tuple(outputs),
+        cells=cells,
+        labels=labels,
+        judged=judged,
+        predicted=[count_predicted(one, labels) for one in codes],
+        rates=rates,
+        gaps=gaps,
+        widest=[_widest(gaps, place) for place in range(len(codes)) if gaps],
+        quality=_measure_quality(cells, told, labels) if told else [],
+        calibration=_calibrate_models(cells, outputs, labels),
+        likeliest=likeliest,
     )
-    found: list[Rate] = []
-
-    def add(rate: notions.Rate, label: str, name: str, title: str, meaning: str) -> None:
-        counts = np.concatenate(Rates([rate]).count(table), axis=1).astype(np.int64)
-        before, after = ([Share(*pair) for pair in side] for side in counts.swapaxes(1, 2).tolist())
-        compared = [
-            one.name for one in notions.NOTIONS.values() if one.compares(rate, classes, labels.positive_code)
-        ]
-        found.append(Measure(name, title, meaning, label, before, after, tuple(compared)))
-
-    add(
-        notions.Rate(notions.ANY, notions.RIGHT),
-        "",
-        "accuracy",
-        "accuracy",
-        "of everyone, predicted as labelled",
-    )
-    for code, label in told_classes(labels):
-        which = "" if classes == 2 else f" of {label}"
-        title, meaning = f"share predicted {label}", f"of everyone, predicted {label}"
-        add(notions.Rate(notions.ANY, code), label, f"selection_rate{which}", title, meaning)
-        title, meaning = f"true-positive rate{which}", f"of those labelled {label}, predicted {label}"
-        add(notions.Rate(code, code, of_true=code), label, f"true_positive_rate{which}", title, meaning)
-        if classes == 2:
-            title, meaning = "false-positive rate", f"of those labelled otherwise, predicted {label}"
-            add(notions.Rate(1 - code, code, of_true=1 - code), label, "false_positive_rate", title, meaning)
-    return found
 
 
-def told_classes(labels: Labels) -> list[tuple[int, str]]:
-    """Select the classes whose rates are reported: the positive one of two, or all."""
-    pairs = list(enumerate(labels.classes))
-    return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
+def _widest(gaps: Sequence[Gap], model: int) -> Gap:
+    """Find the widest gap of a model, seen from the group that has the lower rate under it."""
+    found = max(gaps, key=lambda gap: abs(gap.models[model].value))
+    return found if found.models[model].value >= 0 else found.turned()
 
 
 def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
@@ -170,108 +269,146 @@ def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
     return {label: count for label, count in zip(labels.classes, counts, strict=True) if count}
 
 
-def list_gaps(measures: Sequence[Rate], fairness: str, groups: int, *, at_once: bool = False) -> list[Gap]:
-    """List how far every group lies below every other, in the rates of enough people that ``fairness`` compares.
-
-    With ``at_once``, the intervals hold for all of them together, so that the widest may be picked.
-    """
-    pairs = [
-        (measure, low, high)
-        for measure in measures
-        if fairness in measure.notions
-        for low, high in permutations(range(groups), 2)
-        if min(side[group].total for side in (measure.plain, measure.fair) for group in (low, high)) >= FEW
-    ]
-    compared = len(pairs) // 2 if at_once else 1
-    return [
-        Gap(one, low, high, *(side[high].less(side[low], compared) for side in (one.plain, one.fair)))
-        for one, low, high in pairs
-    ]
+def told_classes(labels: Labels) -> list[tuple[int, str]]:
+    """Select the classes whose rates are reported: the positive one of two, or all."""
+    pairs = list(enumerate(labels.classes))
+    return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
 
 
-def order_gaps(gaps: Sequence[Gap]) -> list[Gap]:
-    """Take each pair of groups once, the widest gap under the plain model first."""
-    once = [gap for gap in gaps if gap.plain.value > 0 or (gap.plain.value == 0 and gap.low < gap.high)]
-    return sorted(once, key=lambda gap: -gap.plain.value)
+def _list_rates(judged: Judgement, labels: Labels, fairness: str) -> list[Rate]:
+    """Name the rates of all models, for right labels and on those given."""
+    rates, notion = [], find_notion(fairness)
+    columns = [model.rates for model in judged.models]
+    given = [model.rates for model in judged.on_given_labels.models]
+    whose = "labelled" if judged.basis == "given labels" else "whose right label is"
+    for one, beside in zip(zip(*columns, strict=True), zip(*given, strict=True), strict=True):
+        name, code = one[0].name, one[0].label
+        label = "" if code < 0 else labels.classes[code]
+        words = {"label": label, "whose": whose, "other": " or ".join(set(labels.classes) - {label})}
+        title, who, what = (text.format(**words) for text in TITLES[name])
+        if len(labels.classes) > 2 and label and label not in title:
+            title = f"{title} of {label}"
+        compared = notion.compares(_rate_of(name, code), len(labels.classes), labels.positive_code)
+        compared &= name != "false_positive_rate" or len(labels.classes) == 2
+        values, others = [model.groups for model in one], [model.groups for model in beside]
+        rates.append(Rate(name, label, code, title, who, what, compared, values, others, one[0].people))
+    return rates
 
 
-# ---- Accuracy and disparity
+def _rate_of(name: str, code: int) -> notions.Rate:
+    """Return a rate as notions of fairness have it; a false-positive rate is that of the other one of two classes."""
+    if name == "accuracy":
+        return notions.Rate(notions.ANY, notions.RIGHT)
+    if name == "selection_rate":
+        return notions.Rate(notions.ANY, code)
+    if name == "precision":
+        return notions.Rate(code, code, of_predicted=code)
+    own = code if name == "true_positive_rate" else 1 - code
+    return notions.Rate(own, code, of_true=own)
 
 
-def score_models(
-    cells: Cells, predictions: Sequence[Codes], fairness: str, positive: int, seed: int, kept: int = -1
-) -> tuple[list[dict[str, Score]], dict[str, Score]]:
-    """Measure accuracy and disparity of several models on the same samples, and that at ``kept`` less the first.
+def _list_gaps(judged: Judgement, rates: Sequence[Rate], groups: int) -> list[Gap]:
+    """List how far groups lie apart in the rates of enough people, each pair once, the widest first."""
+    pairs = []
+    for rate in rates:
+        enough = [group for group in range(groups) if rate.people[group] >= POLICY.fewest]
+        value = [score.value if score else math.nan for score in rate.models[0]]
+        pairs += [
+            (rate, low, high)
+            for low, high in permutations(enough, 2)
+            if value[low] < value[high] or (value[low] == value[high] and low < high)
+        ]
+    asked = [(rate.name, rate.code, low, high) for rate, low, high in pairs]
+    models = range(len(judged.models))
+    alone, at_once = (
+        list(zip(*(judged.gaps(model, asked, count) for model in models), strict=True))
+        for count in (1, len(pairs))
+    )
+    gaps = [Gap(*pair, list(one), list(all_)) for pair, one, all_ in zip(pairs, alone, at_once, strict=True)]
+    return sorted(gaps, key=lambda gap: -gap.models[0].value)
 
-    The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
-    the difference between two owes to the choice of people cancels (bootstrap, percentiles). Rates of
-    fewer than 10 people do not count for the disparity. Where few or no predictions differ, drawing again
-    says too little of chance: intervals of accuracy are at least as wide as Wilson's, and those of its change as
-    Agresti and Min's.
 
-    Parameters
+# ---- Whether a model is of any use
+
+
+class Useless(NamedTuple):
+    """Why a model may be of no use.
+
+    Attributes
     ----------
-    predictions : sequence of integer arrays
-        The class codes that each model predicts.
-    positive : int
-        Code of the positive class; −1 where there is none.
+    kind : {"one_label", "one_label_of_few", "useless", "use_unknown"}
+    label : str
+        The rarest label, or the only one that is predicted.
+    found, people : int
+        Those of that label, as given, who are predicted it, and how many there are.
+    common : str
+        The commonest label.
+    share : float
+        Its share: how often predicting it for everyone is right.
+    accuracy : Score
+    balanced, auc : Score or None
+        On the labels as given. A guess has ``guess`` and .5.
+    guess : float
     """
-    classes, groups = cells.shape
-    of_models = np.stack(
-        [count_table(cells.label_codes, cells.group_codes, codes, classes, groups) for codes in predictions]
-    )
-    enough = np.all(has_enough(of_models, fairness, FEW, positive=positive), axis=0)
 
-    def measured(tables: Floats) -> dict[str, Floats]:
-        grouped = grouped_part(tables, cells.groups)
-        disparity = disparity_from_table(grouped, fairness, positive=positive, counted=enough)
-        return {"accuracy": accuracy_from_table(tables), "disparity": disparity}
-
-    # The samples matter by their cell and by what each model predicts alone.
-    counted = pd.DataFrame(dict(enumerate([cells.codes, *predictions]))).value_counts(sort=False).sort_index()
-    kinds, counts = counted.index.to_frame().to_numpy().T, counted.to_numpy()
-    draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
-    values, drawn = [], []
-    for model in range(len(predictions)):
-        tables = np.zeros((DRAWS, classes * groups * classes))
-        np.add.at(tables.T, kinds[0] * classes + kinds[model + 1], draws.T)
-        values.append({name: float(value) for name, value in measured(of_models[model]).items()})
-        drawn.append(measured(tables.reshape(DRAWS, classes, groups, classes)))
-    rights = [codes == cells.label_codes for codes in predictions]
-    gained, lost = int((rights[kept] & ~rights[0]).sum()), int((rights[0] & ~rights[kept]).sum())
-    least = [wilson(int(right.sum()), len(cells)) for right in rights]
-    models = [_scores(*one) for one in zip(values, drawn, least, strict=True)]
-    change = _scores(
-        {name: values[kept][name] - values[0][name] for name in values[0]},
-        {name: drawn[kept][name] - drawn[0][name] for name in values[0]},
-        paired_change(gained, lost, len(cells)),
-    )
-    return models, change
+    kind: Literal["one_label", "one_label_of_few", "useless", "use_unknown"]
+    label: str
+    found: int
+    people: int
+    common: str
+    share: float
+    accuracy: Score
+    balanced: Score | None
+    auc: Score | None
+    guess: float
 
 
-def _scores(values: dict[str, float], drawn: dict[str, Floats], least: Bounds) -> dict[str, Score]:
-    """Give values the intervals of their draws; that of accuracy holds ``least``."""
-    bounds = {name: tuple(map(float, np.percentile(again, LEVELS))) for name, again in drawn.items()}
-    low, high = bounds["accuracy"]
-    bounds["accuracy"] = (min(low, least[0]), max(high, least[1]))
-    return {name: Score(value, bounds[name]) for name, value in values.items()}  # type: ignore[arg-type]
+def label_shares(found: Evaluation, model: int) -> dict[str, float]:
+    """Compute what share of the rows has each label, as far as right labels are known."""
+    people = found.judged.models[model].table.sum(axis=(1, 2))
+    return dict(zip(found.labels.classes, (people / people.sum()).tolist(), strict=True))
+
+
+def uselessness(found: Evaluation, model: int) -> Useless | None:
+    """Compare a model with predicting the commonest label for everyone, and with chance; None where it is of use."""
+    shares, predicted, count = label_shares(found, model), found.predicted[model], len(found.cells)
+    common, rarest = max(shares, key=lambda one: shares[one]), min(shares, key=lambda one: shares[one])
+    accuracy, guess = found.judged.models[model].accuracy, 1 / len(shares)
+    balanced = found.of_everyone("balanced_accuracy", model)
+    counts = found.judged.on_given_labels.models[model].table[found.labels.classes.index(rarest)].sum(axis=0)
+
+    def told(kind: Any, label: str = rarest) -> Useless:
+        hits = round(float(counts[found.labels.classes.index(rarest)])), round(float(counts.sum()))
+        auc = found.of_everyone("auc", model)
+        return Useless(kind, label, *hits, common, shares[common], accuracy, balanced, auc, guess)
+
+    if len(predicted) == 1:
+        few = wilson(0, count)[1] > POLICY.rare_label
+        return told("one_label_of_few" if few else "one_label", next(iter(predicted)))
+    if balanced is not None and balanced.interval[1] < guess + POLICY.near_chance:
+        return told("useless")
+    if balanced is not None and balanced.interval[0] <= guess:
+        return told("use_unknown")
+    if not found.likeliest or accuracy.interval[0] > shares[common]:
+        return None
+    # It is right no more often than the commonest label is: then it should at least find some of the rarest.
+    hardly = wilson(predicted.get(rarest, 0), count)[1] < shares[rarest] / 2
+    return told("useless" if hardly or accuracy.interval[1] < shares[common] else "use_unknown")
+
+
+def is_useless(found: Evaluation, model: int) -> bool:
+    """Return whether a model is surely of no use."""
+    found_useless = uselessness(found, model)
+    return found_useless is not None and found_useless.kind in ("one_label", "useless")
 
 
 # ---- How well labels are told apart
 
 
-class ModelOutput(NamedTuple):
-    """What a model says of the test part."""
-
-    chances: Floats  # (n, classes)
-    codes: Codes  # the predicted classes
-
-
-def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
-    """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals."""
-    models = plain, fair
+def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Labels) -> list[Quality]:
+    """Measure models in every group of ``cells``, and over everyone, with 95 % intervals."""
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
-    found: list[Quality] = []
+    found = []
     for code, label in told_classes(labels):
         which = "" if len(labels.classes) == 2 else f" of {label}"
         columns = [
@@ -279,7 +416,7 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
                 _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
                 for part in parts
             ]
-            for one in models
+            for one in outputs
         ]
         meanings = {
             "AUC": f"how often one labelled {label} scores higher than one who is not",
@@ -290,10 +427,10 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
         for title, meaning in meanings.items():
             values = [[one[title] for one in column] for column in columns]
             name = title.lower().replace(" ", "_")
-            found.append(Measure(name, title + which, meaning, label, values[0], values[1]))
-    balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in models]
+            found.append(Quality(name, title + which, meaning, label, values))
+    balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in outputs]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
-    return [*found, Measure("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
+    return [*found, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced)]
 
 
 def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score | None]:
@@ -391,12 +528,12 @@ class Calibration:
         return Score(self.observed.value - self.predicted, (low - self.predicted, high - self.predicted))
 
 
-def measure_calibration(
-    cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels
-) -> list[Calibration]:
-    """Compare the probabilities of both models with what was found, in every group of ``cells``."""
+def _calibrate_models(cells: Cells, outputs: dict[str, ModelOutput], labels: Labels) -> list[Calibration]:
+    """Compare the probabilities of each model with what was found, in every group of ``cells``."""
     found = []
-    for name, model in (("plain", plain), ("fair", fair)):
+    for name, model in outputs.items():
+        if not len(model.chances):
+            continue
         if labels.positive is None:  # many labels, and none of them named
             scores, hits = model.chances.max(axis=1), model.chances.argmax(axis=1) == cells.label_codes
         else:
@@ -415,7 +552,7 @@ def calibrate_scores(
     is small.
     """
     people = np.bincount(cells.group_codes, minlength=cells.shape[1])[: cells.named_groups]
-    parts = int(np.clip(people.min(initial=len(cells)) // (2 * FEW), 2, BINS))
+    parts = int(np.clip(people.min(initial=len(cells)) // (2 * POLICY.fewest), 2, BINS))
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, parts + 1)[1:-1]))
     places = np.searchsorted(edges, scores, side="right")
 
@@ -427,6 +564,6 @@ def calibrate_scores(
         inside = np.flatnonzero(cells.group_codes == code)
         if len(inside):
             bins = [inside[places[inside] == place] for place in np.unique(places[inside])]
-            told = [describe(rows) for rows in bins if len(rows) >= FEW]
+            told = [describe(rows) for rows in bins if len(rows) >= POLICY.fewest]
             found.append(Calibration(model, group, label, told, *describe(inside)))
     return found

@@ -20,12 +20,12 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ra
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
+from fairsieve.tabular.models import record_warnings
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
 Codes = NDArray[np.int64]

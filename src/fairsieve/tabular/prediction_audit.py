@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular import evaluation
-from fairsieve.tabular.answers import measure_by_estimate
-from fairsieve.tabular.evaluation import Calibration, Gap, Rate, Score
+from fairsieve.tabular.evaluation import (
+    Calibration,
+    Evaluation,
+    ModelOutput,
+    calibrate_scores,
+    evaluate,
+)
+from fairsieve.tabular.folds import find_copies
 from fairsieve.tabular.label_review import Audit, audit_table
+from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, find_column, parse_numbers
 from fairsieve.tabular.reading.read import named_rows, read_data
 from fairsieve.tabular.reading.roles import Labels
@@ -29,39 +34,19 @@ class PredictionAudit(Audit):
     ----------
     prediction, score : str
         The columns of the predictions and of the positive label's probability; the latter may be None.
-    cells : Cells
-        Label and group of the rows that are measured on.
-    predicted : dict of int
-        How many are predicted each label.
-    measures : list of Rate
-        Their ``plain`` and ``fair`` shares are the same: there is one system.
-    scores : dict of Score
-        Accuracy and disparity.
+    evaluation : Evaluation
+        Of one model, "predictions".
     calibration : list of Calibration
         Empty without a column of scores.
     left_out : int
         Rows without a prediction.
-    true_labels : dict or None
-        What the predictions are worth on the true labels, where answers say enough about these.
     """
 
     prediction: str
     score: str | None
-    cells: Cells
-    predicted: dict[str, int]
-    measures: list[Rate]
-    scores: dict[str, Score]
+    evaluation: Evaluation
     calibration: list[Calibration]
     left_out: int
-    true_labels: dict[str, Any] | None = None
-
-    def gaps(self) -> list[Gap]:
-        """List how far groups lie apart in every rate that fairness compares, the widest first.
-
-        Rates of fewer than ten people are left out.
-        """
-        gaps = evaluation.list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
-        return evaluation.order_gaps(gaps)
 
 
 def audit_predictions(
@@ -99,8 +84,16 @@ def audit_predictions(
             f"{spell('--prediction')} must have values in rows with a label; {prediction!r} has none"
         )
     measured, codes = part.take(places), guessed[places].astype(np.int64)
-    cells, named = measured.cells, {"predictions": [labels.classes[code] for code in codes]}
-    true_labels = measure_by_estimate(found.estimate, places, named, asked, labels.positive)
+    cells, copies = measured.cells, find_copies(part)
+    evaluation = evaluate(
+        cells,
+        {"predictions": ModelOutput(np.zeros((0, len(labels.classes))), codes)},
+        labels,
+        asked.fairness,
+        estimate=found.estimate.take(places),
+        copies=None if copies is None else copies[places],
+        seed=asked.seed,
+    )
     calibration: list[Calibration] = []
     if score is not None:
         given_scores = _read_scores(table, labels, score)[inside][places]
@@ -109,18 +102,13 @@ def audit_predictions(
             told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
             notes = [*notes, f"{told}{named_rows(unscored)}."]
         calibration = _calibrate(cells, given_scores, labels)
-    scores, _ = evaluation.score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
     return PredictionAudit(
         **vars(replace(found, asked=asked, notes=notes)),
         prediction=prediction,
         score=score,
-        cells=cells,
-        predicted=evaluation.count_predicted(codes, labels),
-        measures=evaluation.measure_groups(cells, codes, codes, labels),
-        scores=scores[0],
+        evaluation=evaluation,
         calibration=calibration,
         left_out=len(part) - len(places),
-        true_labels=true_labels,
     )
 
 
@@ -156,5 +144,5 @@ def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> lis
         return []
     cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
     hits = cells.label_codes == labels.classes.index(labels.positive)
-    found = evaluation.calibrate_scores("given", cells, scores, hits, labels.positive)
-    return [one for one in found if one.group is not None and one.observed.total >= evaluation.FEW]
+    found = calibrate_scores("given", cells, scores, hits, labels.positive)
+    return [one for one in found if one.group is not None and one.observed.total >= POLICY.fewest]

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.inputs import find_alike
 from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -20,7 +19,8 @@ from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.copies import copy_notes
-from fairsieve.tabular.evaluation import FEW
+from fairsieve.tabular.folds import find_copies, set_aside
+from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,
@@ -131,11 +131,6 @@ class TablePart:
             group=as_objects(groups),
         )
 
-    def corrected(self) -> TablePart:
-        """Return the rows with verified labels in place of those given, where somebody checked."""
-        codes = np.where(self.verified >= 0, self.verified, self.labels.codes)
-        return replace(self, labels=pd.Categorical.from_codes(codes, self.labels.categories))
-
 
 def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioEstimate:
     """Name classes and groups in an estimate that was made from their codes."""
@@ -164,7 +159,7 @@ class TableProblem:
     table : InputTable
         The table as it was read, with the rows and columns that nobody learns from.
     answers : Answers, optional
-        Labels that somebody checked. Where rows of the test part were checked, its labels are the verified ones.
+        Labels that somebody checked.
     seen : int
         How many rows of a test file equal one that is learnt from.
     """
@@ -289,26 +284,27 @@ def _read_part(
 
 
 def read_problem(asked: TableSettings) -> TableProblem:
-    """Read a table, find out what its columns are, and set rows aside to measure on."""
+    """Read a table, find out what its columns are, and set rows aside to measure on, where that is asked for."""
     whole = read_whole(asked)
     part, notes, seen = whole.train, whole.notes, 0
-    if asked.test_file is None:
-        assert asked.test is not None  # which has a default
-        rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
-        train, test = part.take(rows), part.take(test_rows).corrected()
-    else:
+    train, test = part, whole.test
+    if asked.test is not None:
+        aside = set_aside(part.cells, asked.test, find_copies(part), asked.seed)
+        train, test = part.take(np.flatnonzero(~aside)), part.take(np.flatnonzero(aside))
+    elif asked.test_file is not None:
         reading = learnt_reading(asked.reading, whole.read["decimal"])
         table = read_data(asked.test_file, reading, "--test-file")
-        train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.formats)
+        test, more = _read_part(table, whole.labels, whole.groups, whole.formats)
         seen = _count_seen(whole, table, test)
         if seen:
             text = (
                 f"{seen:,} of the {len(test):,} rows measured on {'equals' if seen == 1 else 'equal'} a row that was "
-                "learnt from, so the numbers may be too good; without {spell('--test-file')}, rows are set aside."
+                f"learnt from, so the numbers may be too good; without {spell('--test-file')}, rows are measured on by "
+                "models that did not see them."
             )
             notes = [Note(text, "warning"), *notes]
         notes = [*notes, *table.notes, *more]
-    if not len(test) or len(train) < LEAST_ROWS:
+    if len(train) < LEAST_ROWS or (train is not part and not len(test)):
         raise InvalidInputError(
             f"{spell('--test')} must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} "
             f"of "
@@ -320,7 +316,6 @@ def read_problem(asked: TableSettings) -> TableProblem:
     if not is_frame(asked.data):
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
-    notes = [*notes, *few_notes(test.cells)]
     return replace(whole, asked=asked, train=train, test=test, seen=seen, notes=notes)
 
 
@@ -341,12 +336,15 @@ def few_notes(cells: Cells) -> list[str]:
         f"{group} with {label} ({cells.counts[row, column]})"
         for column, group in enumerate(cells.groups[: cells.named_groups])
         for row, label in enumerate(cells.classes)
-        if cells.counts[row, column] < FEW
+        if cells.counts[row, column] < POLICY.fewest
     ]
     if not few:
         return []
     listed = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    text = f"Fewer than {FEW} people to measure on, so their rates are rough and left out of the disparity: {listed}."
+    text = (
+        f"Fewer than {POLICY.fewest} people to measure on, so their rates are rough and left out of the disparity: "
+        f"{listed}."
+    )
     return [Note(text, "few")]
 
 
@@ -417,7 +415,7 @@ def leak_notes(
         notes.append(
             f"Through {listed}{more}, which {'stands' if len(found) == 1 else 'stand'} in for "
             f"{' and '.join(map(repr, sensitive))} (area under the ROC curve that the column alone reaches, on rows "
-            "held out), the models can tell groups apart; {spell('--drop')} keeps a column from them."
+            f"held out), the models can tell groups apart; {spell('--drop')} keeps a column from them."
         )
     return notes
 

@@ -12,7 +12,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
-DEFAULT_TEST = 0.2
 FAIRNESS = tuple(name.replace("_", "-") for name in NOTIONS)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -125,9 +124,15 @@ class TableSettings:
     )
     keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", panel="model")
     test: float | None = _setting(
-        None, "The share of the rows to measure on; by default 0.2.", "SHARE", "model"
+        None,
+        "A share of the rows to set aside and measure on. By default every row is measured on, by models that did "
+        "not see it (five folds).",
+        "SHARE",
+        "model",
     )
-    test_file: Any = _setting(None, "A table to measure on instead.", "FILE", "model")  # noqa: RUF009 - a field
+    test_file: Any = _setting(  # noqa: RUF009 - a field
+        None, "A table to measure on instead, whose labels are taken as right.", "FILE", "model"
+    )
     seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
     bins: Sequence[str] = _setting(
         (),
@@ -183,8 +188,6 @@ class TableSettings:
                 rule = others.get(name, "the name of a column")
                 setattr(self, name, as_texts(f"--{name}", getattr(self, name), rule))
         self._check()
-        if self.test is None and self.test_file is None:
-            self.test = DEFAULT_TEST
 
     def _check(self) -> None:
         """Refuse values that cannot be, each with the way out."""
@@ -242,6 +245,7 @@ class TableSettings:
 
 
 def _recorded(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
     if isinstance(value, tuple):
         return [_recorded(one) for one in value]
     return value if value is None or isinstance(value, str | Real) else data_name(value)
@@ -390,23 +394,49 @@ def read_settings(run: Path) -> dict[str, Any]:
         ) from error
 
 
-def table_options(asked: TableSettings) -> list[str]:
+def table_options(asked: TableSettings, *, training: bool = False) -> list[str]:
     """Write what a table is and how it is read as options of a command, which another command can be given too.
+
+    With ``training``, how it is trained on too.
 
     >>> " ".join(table_options(TableSettings("people.csv", "income", ["sex", "age"], bins="age=30,50")))
     '--label income --sensitive sex --sensitive age --bins age=30,50'
     """
     words = []
-    defaults = {one.name: one.default for one in fields(TableSettings)}
+    defaults = {one.name: _recorded(one.default) for one in fields(TableSettings)}
     ordinary = (asked.separator, asked.decimal) in ((",", "."), ("auto", "auto"))  # found without asking
-    for name, setting in settings_of():
+    for name, setting in settings_of("train"):
         value = getattr(asked, name)
-        of_table = setting.panel == "reading" or name in ("label", "sensitive")
-        if not of_table or value == defaults[name] or (ordinary and name in ("separator", "decimal")):
+        of_table = training or setting.panel == "reading" or name in ("label", "sensitive")
+        if not of_table or _recorded(value) == defaults[name]:
+            continue
+        if ordinary and name in ("separator", "decimal"):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            words += [f"--{name.replace('_', '-')}", "tab" if one == "\t" else one]
+            words += [option, "tab" if one == "\t" else str(one)]
     return words
+
+
+def training_command(asked: TableSettings, changed: dict[str, Any]) -> list[str] | None:
+    """Write the command that trains on a table with some settings changed; None where it is a data frame."""
+    from fairsieve.tabular.reading.read import is_frame
+
+    if is_frame(asked.data):
+        return None
+    words = table_options(replace(asked, **changed), training=True)
+    return ["fairsieve", "train", str(asked.data), *words, "--force", "-o", "RUN"]
+
+
+def stage_count(settings: dict[str, Any]) -> int:
+    """Count the stages of a training with some settings, at most: reading, fits, measuring, writing."""
+    from fairsieve.tabular.policy import POLICY
+
+    folds = 0 if settings.get("test") or settings.get("test_file") else POLICY.folds
+    return 5 + folds
 
 
 def data_name(data: Any) -> str:

@@ -19,16 +19,17 @@ import pandas as pd
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
+from fairsieve.intervals import Score
+from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, csv_text, table_markdown, writable, write_template
 from fairsieve.tabular.answers import estimate_record, rate_records
 from fairsieve.tabular.decision import Decision, advise, group_name
-from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Score, Share
+from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.impact_ratios import impact_csv
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.model_files import ARCHIVE, TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
-from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import (
@@ -39,7 +40,6 @@ from fairsieve.tabular.reading.read import (
     read_content,
     split_rows,
 )
-from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.report.front_matter import write_front_matter
 from fairsieve.tabular.settings import write_config
@@ -50,7 +50,7 @@ CHUNK = 50_000  # rows of predictions that are written at a time
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
 IMPACT = "ll144.csv"
 FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "settings.toml", "report.html", RECORD)
-FORMAT, AUDIT_FORMAT = "fairsieve-run-1", "fairsieve-audit-1"
+FORMAT, AUDIT_FORMAT = "fairsieve-run-2", "fairsieve-audit-2"
 
 
 @contextlib.contextmanager
@@ -123,7 +123,7 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     """Write model, numbers, labels to check, page and card into a folder that is there."""
     write_model(run.model, folder)
     write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.problem.table).encode())
-    write_output(folder / "rows.csv", _rows_csv(run.problem).encode())
+    write_output(folder / "rows.csv", _rows_csv(run).encode())
     record = record_json(run_record(run, decision))
     card = write_front_matter(json.loads(record)) + model_card(run, decision)
     write_output(folder / "card.md", card.encode())
@@ -143,9 +143,9 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
 
 def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
-    measures = [gap.measure for gap in main_gaps(run) or ()][:1]
-    title, models = f"Rates by {run.problem.groups.title}", pages.models_of(run)
-    groups = pages.measures_table("groups", title, measures, run.test_groups, models)
+    title, found = f"Rates by {run.problem.groups.title}", run.evaluation
+    rates = [gap.rate for gap in found.widest[:1]]
+    groups = pages.rates_table("groups", title, rates, found)
     return write_template(
         "fairsieve.tabular",
         "templates/card.md.j2",
@@ -153,9 +153,9 @@ def model_card(run: TableRun, decision: Decision) -> str:
         run=run,
         decision=decision,
         columns=len(used(run.problem.features)),
-        trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
+        trusted=list(TRUSTED if run.trained.kind == "hist-gradient-boosting" else TRUSTED[:3]),
         overall=table_markdown(pages.overall_table(run)),
-        groups=table_markdown(groups) if measures else "",
+        groups=table_markdown(groups) if rates else "",
     )
 
 
@@ -229,14 +229,27 @@ def predictions_csv(
     raise AssertionError("UTF-8 has every letter")
 
 
-def _rows_csv(problem: TableProblem) -> str:
-    """Write what became of every row of a table: trained on, measured on or left out."""
-    table = problem.table
+def _rows_csv(run: TableRun) -> str:
+    """Write what became of every row of a table, its fold, and what models that did not see it predict."""
+    problem, measured = run.problem, run.measured
+    table, rows = problem.table, problem.table.rows
     use = np.full(len(table), "left out: no label", dtype=object)
-    use[np.isin(table.rows, problem.train.rows)] = "trained on"
+    use[np.isin(rows, problem.train.rows)] = "trained on"
+    columns: dict[str, Any] = {
+        name: np.full(len(table), "", dtype=object)
+        for name in ("fold", "plain_prediction", "fair_prediction")
+    }
     if problem.asked.test_file is None:
-        use[np.isin(table.rows, problem.test.rows)] = "measured on"
-    return columns_csv({"row": table.rows.tolist(), "use": use.tolist()})
+        inside = np.isin(rows, measured.part.rows)
+        use[inside] = "trained and measured on" if len(measured.folds) else "measured on"
+        for name, output in zip(("plain", "fair"), measured.outputs, strict=False):
+            columns[f"{name}_prediction"][inside] = np.asarray(problem.labels.classes, object)[output.codes]
+    if len(measured.folds):
+        folds = [str(fold + 1) if fold >= 0 else "" for fold in measured.folds]
+        columns["fold"][np.isin(rows, problem.train.rows)] = folds
+    return columns_csv(
+        {"row": rows.tolist(), "use": use.tolist()} | {k: v.tolist() for k, v in columns.items()}
+    )
 
 
 # ---- metrics.json: every number of the page, and the settings, for programs
@@ -249,14 +262,16 @@ def record_json(record: dict[str, Any]) -> str:
 
 def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of a run, as values that JSON can express."""
-    problem, compared, gaps = run.problem, run.comparison, main_gaps(run)
+    problem, found, choice = run.problem, run.evaluation, run.choice
+    judged, given = found.judged, found.judged.on_given_labels
     record = {
         "format": FORMAT,
         **decision.record(),
         "settings": run.asked.record(),
         "data": {
             "train_rows": len(problem.train),
-            "test_rows": len(problem.test),
+            "measured_rows": len(run.measured.part),
+            "folds": int(run.measured.folds.max(initial=-1)) + 1,
             **_roles(problem.labels, problem.groups),
             "columns": [
                 {
@@ -264,47 +279,50 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
                     "holds": one.kind,
                     "missing": one.missing,
                     "distinct": one.distinct,
-                    "treatment": one.treatment(run.model_name),
+                    "treatment": one.treatment(run.trained.kind),
                 }
                 for one in problem.features
             ],
             "notes": _notes(run.notes, decision),
         },
-        "clean_ratio": run.clean_ratio,
+        "clean_ratio": run.trained.estimator.clean_ratio_,
         "estimate": None if run.estimate is None else estimate_record(run.estimate),
-        "comparison": None if compared is None else {**vars(compared), "verdict": compared.verdict},
-        "plain": run.scores[0],
-        "fair": run.scores[-1],
-        "change": run.change,
+        "labels_judged_by": judged.basis,
+        "plain": _scores(judged.models[0], given.models[0]),
+        "fair": _scores(judged.models[1], given.models[1]),
+        "change": {**choice.change, "on_given_labels": given.change(0, 1)},
+        "would_tell": {"rows": choice.rows, "checked_labels": choice.checks},
         "model": {
-            "name": run.model_name,
+            "name": run.trained.kind,
             "file": ARCHIVE,
-            "holds": "plain model" if run.keeps_plain else "fair model",
-            "kept": run.kept.title,
-            "threshold": run.kept.threshold,
-            "auto": {"log_loss": run.losses} if run.losses else None,
+            "holds": f"{choice.stored} model",
+            "threshold": run.stored.threshold,
+            "auto": {"log_loss": run.trained.losses} if run.trained.losses else None,
         },
-        "trade_off": [
-            {"title": one.title, "kept": one.kept, "threshold": one.threshold, "held_out": one.held_out}
-            | one.scores
-            for one in run.trade_off
-        ],
-        "widest_gap": gaps
+        "trade_off": [point._asdict() for point in run.trade_off],
+        "with_sensitive": run.with_sensitive
         and {
-            "plain": _gap(gaps[0], run.test_groups, gaps[0].plain),
-            "fair": _gap(gaps[1], run.test_groups, gaps[1].fair),
+            "rows": run.with_sensitive.rows,
+            "fair": dict(zip(("accuracy", "disparity"), run.with_sensitive.fair, strict=True)),
+            "with_sensitive": dict(zip(("accuracy", "disparity"), run.with_sensitive.both, strict=True)),
         },
-        "rates": [
-            {"measure": one.name, "group": group, "plain": before, "fair": after}
-            for one in run.measures
-            for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
-        ],
+        "widest_gap": {
+            name: _gap(gap, found.groups, gap.at_once[place])
+            for place, (name, gap) in enumerate(zip(found.names, found.widest, strict=False))
+        }
+        or None,
+        "rates": _rates_record(found),
         "quality": [
-            {"measure": one.name, "label": one.label or None, "group": group, "plain": plain, "fair": fair}
-            for one in run.quality
-            for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
+            {
+                "measure": one.name,
+                "label": one.label or None,
+                "group": group,
+                **dict(zip(found.names, (values[place] for values in one.models), strict=True)),
+            }
+            for one in found.quality
+            for place, group in enumerate([*found.groups, EVERYONE])
         ],
-        "calibration": run.calibration,
+        "calibration": found.calibration,
         "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
         "suspects": len(run.suspects),
         "verified": run.verified,
@@ -312,6 +330,30 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         "versions": run.versions,
     }
     return dict(_plain(record))
+
+
+def _scores(judged: ModelJudgement, given: ModelJudgement) -> dict[str, Any]:
+    """Collect accuracy and disparity for right labels, and beside them those on the labels as given."""
+    right, beside = ({"accuracy": model.accuracy, "disparity": model.disparity} for model in (judged, given))
+    return {**right, "on_given_labels": beside}
+
+
+def _rates_record(found: Evaluation) -> list[dict[str, Any]]:
+    """Collect every rate of every group, of each model."""
+
+    def told(right: Score | None, given: Score | None) -> dict[str, Any] | None:
+        return None if right is None else {**right._asdict(), "on_given_labels": given}
+
+    return [
+        {"measure": rate.name, "label": rate.label or None, "group": group_name(group)}
+        | {"people": rate.people[place]}
+        | {
+            name: told(right[place], given[place])
+            for name, right, given in zip(found.names, rate.models, rate.given, strict=True)
+        }
+        for rate in found.rates
+        for place, group in enumerate(found.groups)
+    ]
 
 
 def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
@@ -341,19 +383,16 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
 
 def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
     """Collect what is reported of predictions."""
-    groups = found.cells.groups
+    evaluation = found.evaluation
+    judged = evaluation.judged
     return {
         "settings": {**found.asked.record(), "prediction": found.prediction, "score": found.score},
-        "rows_measured": len(found.cells),
+        "rows_measured": len(evaluation.cells),
         "rows_without_prediction": found.left_out,
-        "scores": found.scores,
-        "true_labels": found.true_labels,
-        "rates": [
-            {"measure": measure.name, "group": group_name(group), **_plain(share)}
-            for measure in found.measures
-            for group, share in zip(groups, measure.plain, strict=True)
-        ],
-        "gaps": [_gap(gap, groups, gap.plain) for gap in found.gaps()],
+        "labels_judged_by": judged.basis,
+        "scores": _scores(judged.models[0], judged.on_given_labels.models[0]),
+        "rates": _rates_record(evaluation),
+        "gaps": [_gap(gap, evaluation.groups, gap.models[0]) for gap in evaluation.gaps],
         "calibration": found.calibration,
     }
 
@@ -369,7 +408,7 @@ def _notes(notes: Sequence[str], decision: Decision) -> list[str]:
 def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:
     """Collect how far one group lies below another."""
     ends = {"lower_group": groups[gap.low], "higher_group": groups[gap.high]}
-    return {"measure": gap.measure.name, **ends, **score._asdict()}
+    return {"measure": gap.rate.name, "label": gap.rate.label, **ends, **score._asdict()}
 
 
 def _plain(value: Any) -> Any:

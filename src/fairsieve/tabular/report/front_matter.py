@@ -17,13 +17,14 @@ def write_front_matter(record: Mapping[str, Any], stored_by: str = "skops") -> s
     --------
     >>> record = {
     ...     "settings": {"label": "income", "data": "people.csv", "fairness": "equalized_odds"},
-    ...     "model": {"name": "logistic", "file": "model.skops"},
+    ...     "model": {"name": "logistic", "file": "model.skops", "holds": "fair model"},
     ...     "fair": {"accuracy": {"value": 0.8}, "disparity": {"value": 0.05}},
     ... }
     >>> print(write_front_matter(record).splitlines()[3])
     pipeline_tag: "tabular-classification"
     """
-    settings, model, measures = record["settings"], record["model"], record["fair"]
+    settings, model = record["settings"], record["model"]
+    measures = record[str(model["holds"]).partition(" ")[0]]
     name = Path(str(settings["data"])).name
     results = [
         {

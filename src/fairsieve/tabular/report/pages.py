@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,20 +30,24 @@ from fairsieve.report.document import (
 )
 from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
-from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
-from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
+from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Rate
 from fairsieve.tabular.impact_ratios import impact_section
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.encoding import used
-from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import DroppedCell, TableRun
 
-NOTICES = {"use": ("Use", True), "inconclusive": ("Inconclusive", None), "do-not-use": ("Do not use", False)}
-HOLDS = {"fails": False, "inconclusive": None, "holds": True}
-MODELS = ("plain model", "fair model")
+NOTICES: dict[str, tuple[str, bool | None]] = {
+    "use": ("Use", True),
+    "use-fair": ("Use the fair model", True),
+    "keep-plain": ("Keep the plain model", True),
+    "your-call": ("Your call", None),
+    "cannot-tell": ("Cannot tell yet", None),
+    "do-not-use": ("Do not use", False),
+}
+HOLDS = {"fails": False, "cannot tell": None, "holds": True}
 MOST_GROUPS = 12
 MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
@@ -60,15 +65,17 @@ def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
     return [Text(text) for text in tell("page.j2", name, facts, in_python=in_python)]
 
 
-def models_of(run: TableRun) -> Sequence[str]:
-    """Name the models that a page has columns of: one where the plain model is kept, which nothing is compared with."""
-    return MODELS[:1] if run.keeps_plain else MODELS
+def models_of(found: Evaluation) -> list[str]:
+    """Name the models that tables have columns of."""
+    return ["value"] if len(found.names) == 1 else [f"{name} model" for name in found.names]
 
 
 def notice(decision: Decision, *lines: str) -> Notice:
     """Put the decision on top of a page, with the next step."""
     steps = [f"Next: {step}" for step in decision.next_steps[:1]]
     title, holds = NOTICES[decision.outcome]
+    if decision.usable == "do-not-use":
+        title, holds = f"{title}, but not as it is" if decision.subject == "model" else title, False
     return Notice(title, decision.sentence, holds, [*lines, *steps])
 
 
@@ -88,42 +95,35 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    groups, fairness, models = run.test_groups, run.asked.fairness, models_of(run)
-    both = len(models) > 1
-    measures = order_rates(run.measures, fairness, main_gaps(run) or ())
-    gaps = order_gaps(list_gaps(run.measures, fairness, run.problem.test.cells.named_groups))
-    told_apart = "How well labels are told apart on the test part"
-    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE], models)
-    calibration = calibration_figures(
-        run.calibration, dict(zip(("plain", "fair"), models, strict=False)), groups
-    )
-    rates: list[Block] = [
+    found = run.evaluation
+    rates = order_rates(found)
+    calibration = calibration_figures(found)
+    every: list[Block] = [
         *paragraphs("guide_groups"),
-        rates_figure("groups", measures, groups, both=both),
-        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups, models),
-        gaps_table(gaps, groups, models),
+        rates_figure("groups", rates, found),
+        rates_table("groups", f"Rates by {run.problem.groups.title}", found.rates, found),
+        gaps_table(found),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = _items("Notes", [advise(note, in_python=decision.in_python) for note in notes])
     folded: list[tuple[str, str, list[Block]]] = [
         ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
-        ("groups", "Every rate", rates),
-        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality]),
+        ("groups", "Every rate", every),
+        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality_table(found)]),
         ("calibration", "Probabilities", [*paragraphs("guide_calibration"), *calibration]),
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
     ]
     basis = paragraphs("basis", decision.in_python, run=run)
-    dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if not run.is_inconclusive:
         suspects += suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {})
-    first = rates_figure("rates", measures[:1], groups, both=both)
-    title = "What changes, for whom" if both else "Group by group"
+    first = rates_figure("rates", rates[:1], found)
+    dropped = paragraphs("dropped", run=run)
     sections = [
-        Section("rates", title, [first, *paragraphs("guide_rates")]),
+        Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates", found=found)]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
-        Section("dropped", "Who was dropped, and who counts", [*dropped, dropped_table(run.dropped)]),
+        Section("dropped", "Who counts in training", [*dropped, dropped_table(run.dropped)]),
         Section("suspects", "Labels to check", suspects),
         *(Section(*one, folded=True) for one in folded if one[0] != "calibration" or calibration),
     ]
@@ -135,7 +135,7 @@ def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
     given = {name.replace("_", " "): value for name, value in run.asked.record().items()}
     title = say("page.j2", "model_title", {"run": run})
-    found = {"model": title, "kept": run.kept.title, "seconds": f"{run.seconds:.0f}"}
+    found = {"model": title, "stored": f"{run.choice.stored} model", "seconds": f"{run.seconds:.0f}"}
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -144,40 +144,39 @@ def _list_settings(run: TableRun) -> dict[str, str]:
     }
 
 
-def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
+def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
-    groups, asked = found.cells.groups, found.asked
-    measures = order_rates(found.measures, asked.fairness)
-    true_labels = "".join(tell_true_labels(found.true_labels, asked.fairness))
-    basis = paragraphs("predictions_basis", found=found, true_labels=true_labels)
+    found, asked = audit.evaluation, audit.asked
+    rates = order_rates(found)
+    basis = paragraphs("predictions_basis", audit=audit)
     scores = [
-        *paragraphs("guide_scores", found=found),
-        *calibration_figures(found.calibration, {"given": "Scores"}, groups),
-        scores_table(found.calibration),
+        *paragraphs("guide_scores", audit=audit),
+        *calibration_figures(replace(found, calibration=audit.calibration)),
+        scores_table(audit.calibration),
     ]
-    rates: list[Block] = [
-        measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
-        gaps_table(found.gaps(), groups, ["difference"]),
+    every: list[Block] = [
+        rates_table("groups", f"Rates by {audit.groups.title}", found.rates, found),
+        gaps_table(found),
     ]
-    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects, {})]
+    suspects = [Text(estimate_sentence(audit.estimate)), *suspects_table(audit.suspects, {})]
     settings = {
         "table": data_name(asked.data),
         "label": asked.label,
-        "positive label": found.labels.positive or "none named",
-        "predictions": found.prediction,
-        "scores": found.score or "none",
-        "rows without a prediction": f"{found.left_out:,}",
+        "positive label": audit.labels.positive or "none named",
+        "predictions": audit.prediction,
+        "scores": audit.score or "none",
+        "rows without a prediction": f"{audit.left_out:,}",
     }
     sections = [
-        Section("rates", "Group by group", [rates_figure("groups", measures, groups, both=False)]),
+        Section("rates", "Group by group", [rates_figure("groups", rates, found)]),
         Section("numbers", "The numbers", [*_why(decision), *basis]),
-        *([] if found.impact is None else [impact_section(found.impact)]),
-        *([Section("calibration", "What scores mean", scores)] if found.calibration else []),
+        *([] if audit.impact is None else [impact_section(audit.impact)]),
+        *([Section("calibration", "What scores mean", scores)] if audit.calibration else []),
         Section("suspects", "Labels to check", suspects),
-        Section("groups", "Every rate", rates, folded=True),
+        Section("groups", "Every rate", every, folded=True),
         Section("settings", "How this was made", [Facts("Settings", settings)], folded=True),
     ]
-    lead = say("page.j2", "predictions_lead", {"found": found})
+    lead = say("page.j2", "predictions_lead", {"audit": audit})
     return Document(f"Predictions of {asked.label}", lead, sections, notice(decision))
 
 
@@ -210,40 +209,58 @@ def _cell(value: Any) -> Cell:
 
 
 def overall_table(run: TableRun) -> Table:
-    """Lay out accuracy and disparity of both models, and what changes; of one where the plain model is kept."""
-    titles = {"accuracy": "accuracy", "disparity": f"{find_notion(run.asked.fairness).title} disparity"}
-    names = models_of(run) if run.keeps_plain else [*MODELS, "change"]
-    columns = (run.scores[0], run.scores[-1], run.change)[: len(names)]
-    rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
-    caption = "Accuracy and disparity on the test part, with 95 % intervals (bootstrap)"
-    return plain_table("overall", caption, ["measure", *names], rows)
+    """Lay out accuracy and disparity of both models and what changes: for right labels, and on those given."""
+    judged, titles = run.evaluation.judged, ("accuracy", f"{find_notion(run.asked.fairness).title} disparity")
+    rows = []
+    sources = [("on the labels as given", judged.on_given_labels)]
+    if judged.basis != "given labels":
+        sources.insert(0, ("for right labels", judged))
+    for words, source in sources:
+        change = source.change(0, 1)
+        for name, title in zip(("accuracy", "disparity"), titles, strict=True):
+            rows.append(
+                [f"{title}, {words}", *(getattr(model, name) for model in source.models), change[name]]
+            )
+    caption = "Accuracy and disparity, with 95 % intervals, on rows that the models did not see"
+    return plain_table("overall", caption, ["measure", *models_of(run.evaluation), "change"], rows)
 
 
-def measures_table(
-    name: str,
-    caption: str,
-    measures: Sequence[Rate | Quality],
-    groups: Sequence[str | None],
-    models: Sequence[str] = MODELS,
-) -> Table:
-    """Lay out every measure of every group, under one model or two, where there is anybody to measure."""
+def rates_table(name: str, caption: str, rates: Sequence[Rate], found: Evaluation) -> Table:
+    """Lay out rates of every group, under one model or two: for right labels, and on those given where they differ."""
+    both = found.judged.basis != "given labels"
     rows = [
-        [group_name(group), one, *(plain, fair)[: len(models)]]
-        for one in measures
-        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
-        if plain is not None and not math.isnan(plain.value)
+        [group_name(group), rate, round(rate.people[place])]
+        + [model[place] for model in rate.models]
+        + ([model[place] for model in rate.given] if both else [])
+        for rate in rates
+        for place, group in enumerate(found.groups)
+        if rate.models[0][place] is not None
     ]
-    return plain_table(name, f"{caption}, with 95 % intervals", ["group", "measure", *models], rows)
+    models = models_of(found)
+    heads = [*models, *(f"{one}, labels as given" for one in models if both)]
+    return plain_table(name, f"{caption}, with 95 % intervals", ["group", "rate", "people", *heads], rows)
 
 
-def gaps_table(gaps: Sequence[Gap], groups: Sequence[str | None], models: Sequence[str] = MODELS) -> Table:
+def gaps_table(found: Evaluation) -> Table:
     """Lay out how far groups lie apart, under one model or two."""
     rows = [
-        [f"{groups[gap.high]} less {groups[gap.low]}", gap.measure, *(gap.plain, gap.fair)[: len(models)]]
-        for gap in gaps
+        [f"{found.groups[gap.high]} less {found.groups[gap.low]}", gap.rate, *gap.models]
+        for gap in found.gaps
     ]
-    caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
-    return plain_table("gaps", caption, ["groups", "rate", *models], rows)
+    caption = "Differences between groups, with 95 % intervals; one that spans 0 may be chance"
+    return plain_table("gaps", caption, ["groups", "rate", *models_of(found)], rows)
+
+
+def quality_table(found: Evaluation) -> Table:
+    """Lay out how well labels are told apart."""
+    rows = [
+        [group_name(group), one, *(model[place] for model in one.models)]
+        for one in found.quality
+        for place, group in enumerate([*found.groups, EVERYONE])
+        if one.models[0][place] is not None
+    ]
+    caption = "How well labels are told apart, on the labels as given, with 95 % intervals"
+    return plain_table("quality", caption, ["group", "measure", *models_of(found)], rows)
 
 
 def dropped_table(cells: Sequence[DroppedCell]) -> Table:
@@ -313,7 +330,7 @@ def columns_table(run: TableRun) -> Table:
     ]
     for one in problem.features:
         sensitive = "sensitive, " if one.column in problem.groups.columns else ""
-        treatment = one.treatment(run.model_name)
+        treatment = one.treatment(run.trained.kind)
         rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, treatment])
     titles = ["column", "holds", "missing", "different values", "what is made of it"]
     return plain_table("columns", "The columns, and what was made of each", titles, rows)
@@ -322,71 +339,68 @@ def columns_table(run: TableRun) -> Table:
 # ---- Figures
 
 
-def rates_figure(
-    name: str, measures: Sequence[Rate], groups: Sequence[str | None], *, both: bool = True
-) -> Figure:
+def rates_figure(name: str, rates: Sequence[Rate], found: Evaluation) -> Figure:
     """Draw where each group stands under the plain model and under the fair one, or under one: a panel for each rate.
 
     All panels have one axis: tenths around every interval, and a little more, so that no marker is cut.
     """
-    looks = looks_of(map(group_name, groups))  # the same in every figure
-    shares = [share for one in measures for share in (*one.plain, *one.fair) if share.total]
-    low = min((share.interval[0] for share in shares), default=0.0)
-    high = max((share.interval[1] for share in shares), default=1.0)
+    looks, both = looks_of(map(group_name, found.groups)), len(found.names) > 1  # the same in every figure
+    scores = [score for rate in rates for model in rate.models for score in model if score is not None]
+    low = min((score.interval[0] for score in scores), default=0.0)
+    high = max((score.interval[1] for score in scores), default=1.0)
     ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
     kind: Literal["dumbbell", "points"] = "dumbbell" if both else "points"
-    names = MODELS if both else None
+    names = models_of(found) if both else None
     panels = []
-    for measure in measures:
-        rows = zip(groups, measure.plain, measure.fair, strict=True)
-        named = {str(group): pair[: 1 + both] for group, *pair in rows if group and pair[0].total}
+    for rate in rates:
+        rows = zip(found.groups, zip(*rate.models, strict=True), strict=True)
+        named = {str(group): row for group, row in rows if group and None not in row}
         series = []
         for height, (group, row) in enumerate(named.items()):
-            values, bounds = [share.value for share in row], [share.interval for share in row]
+            values, bounds = [score.value for score in row], [score.interval for score in row]
             heights, look = [height] * len(row), looks[group]
             series.append(Series(group, values, heights, kind, labels=names, x_interval=bounds, look=look))
-        titles = (measure.title, measure.meaning) if len(measures) > 1 else (upper(measure.meaning), "share")
+        titles = (rate.title, rate.meaning) if len(rates) > 1 else (upper(rate.meaning), "share")
         panels.append(Panel(*titles, "group", series, x_range=ends, y_names=list(named)))
     models = "From the plain model (open) to the fair one (filled); t" if both else "T"
     return Figure(name, f"{models}hin lines are 95 % intervals.", panels)
 
 
-def order_rates(measures: Sequence[Rate], fairness: str, gaps: Sequence[Gap] = ()) -> list[Rate]:
+def order_rates(found: Evaluation) -> list[Rate]:
     """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
-    first = {gap.measure.name: gap.measure for gap in gaps}
-    ordered = sorted(measures, key=lambda one: fairness not in one.notions)
-    return [*first.values(), *(one for one in ordered if one.name not in first)][:MOST_MEASURES]
+    first = {id(gap.rate): gap.rate for gap in found.widest}
+    ordered = sorted(found.rates, key=lambda rate: not rate.compared)
+    return [*first.values(), *(rate for rate in ordered if id(rate) not in first)][:MOST_MEASURES]
 
 
 def trade_off_figure(run: TableRun) -> Figure:
-    """Draw accuracy against disparity: the plain model, the one that is kept, and the others on the way."""
-    ends = {"plain model": run.trade_off[0], f"kept: {run.kept.title}": run.kept}
-    if run.keeps_plain:
-        ends = {"plain model (kept)": run.kept}
+    """Draw accuracy against disparity: the plain model, the fair one, and others on the way."""
     drawn = []
-    for name, point in ends.items():
-        x, y = point.scores["disparity"], point.scores["accuracy"]
-        across, up = [x.interval], [y.interval]
-        drawn.append(Series(name, [x.value], [y.value], "points", interval=up, x_interval=across))
-    others = [point for point in run.trade_off[1:] if not point.kept]
+    for point in run.trade_off[:2]:
+        x, y = point.disparity, point.accuracy
+        drawn.append(
+            Series(
+                point.title, [x.value], [y.value], "points", interval=[y.interval], x_interval=[x.interval]
+            )
+        )
+    others = sorted(run.trade_off[2:], key=lambda point: point.disparity.value)
     if others:
-        xs, ys = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
+        xs, ys = [point.disparity.value for point in others], [point.accuracy.value for point in others]
         titles = [point.title for point in others]
         drawn.append(Series("others on the way", xs, ys, "points", labels=titles, dashed=True))
     title = f"{find_notion(run.asked.fairness).title} disparity"
-    caption = "Accuracy against disparity on the test part; up and left is better. Lines are 95 % intervals."
+    caption = "Accuracy against disparity, for rows that the models did not see; up and left is better."
     return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
 
 
-def calibration_figures(
-    found: Sequence[Calibration], models: dict[str, str], groups: Sequence[str | None]
-) -> list[Figure]:
+def calibration_figures(evaluation: Evaluation) -> list[Figure]:
     """Draw the share that has the label against its probability, by group: a panel for each model, if anything."""
+    groups, found = evaluation.groups, evaluation.calibration
     looks = looks_of(map(group_name, groups))
     drawn = [one for one in found if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins]
     what = drawn[0].label or "the predicted label" if drawn else ""
     panels = []
-    for model, title in models.items():
+    for model in dict.fromkeys(one.model for one in drawn):
         series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
         for one in (one for one in drawn if one.model == model):
             shares, look = [part.observed for part in one.bins], looks[str(one.group)]
@@ -395,6 +409,7 @@ def calibration_figures(
             spans = [share.interval for share in shares]
             series.append(Series(str(one.group), x, y, "points", labels=people, interval=spans, look=look))
         axes = (f"probability of {what}", f"share with {what}")
+        title = "Scores" if model == "given" else f"{model} model"
         panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
-    caption = "Shares by probability and group; lines, 95 % intervals."
+    caption = "Shares by probability and group, on the labels as given; lines, 95 % intervals."
     return [Figure("calibration", caption, panels)] if drawn else []

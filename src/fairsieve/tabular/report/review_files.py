@@ -62,14 +62,15 @@ def training_step(asked: TableSettings, table: Path) -> str:
     return shlex.join([*words, "-o", str(folder)])
 
 
-def review_step(asked: TableSettings) -> Step:
+def review_step(asked: TableSettings, rows: int = 50) -> Step:
     """Have labels checked that nobody checked yet, and use the answers."""
     if is_frame(asked.data):
-        return Step("review", {"words": [], "again": []})
+        return Step("review", {"words": [], "again": [], "rows": rows})
     page = new_page(Path("review.html"))
     words = ["fairsieve", "review", str(asked.data), *table_options(asked), *_verified(*asked.verified)]
+    words += ["--rows", str(rows)] if rows != 50 else []
     again = _verified(*asked.verified, page.with_suffix(".csv"))
-    return Step("review", {"words": [*words, "-o", str(page)], "again": again})
+    return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
 
 
 def _verified(*paths: Path) -> list[str]:

@@ -1,0 +1,118 @@
+"""Choose between the plain model and the fair one, by what is known of both on right labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from fairsieve.intervals import Score
+from fairsieve.tabular.evaluation import Evaluation, is_useless
+from fairsieve.tabular.policy import POLICY
+from fairsieve.tabular.settings import TableSettings
+
+Chosen = Literal["use-fair", "keep-plain", "your-call", "cannot-tell"]
+Why = Literal[
+    "fairer",  # and as accurate, within the price
+    "more accurate",  # and no less fair
+    "trade",  # fairer, and it may cost more than the price
+    "other trade",  # more accurate, and less fair
+    "useless",  # it tells nobody apart
+    "worse",  # less accurate or less fair, and better in nothing
+    "alike",  # no difference that matters
+    "fair enough",  # the plain model has hardly a gap to narrow
+    "unknown",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which of two models to use, and why.
+
+    Attributes
+    ----------
+    outcome : {"use-fair", "keep-plain", "your-call", "cannot-tell"}
+    why : str
+    stored : {"plain", "fair"}
+        The model that is stored: the plain one, unless the fair one is to be used, or a named tolerance made the call.
+    change : dict of Score
+        Accuracy and disparity of the fair model less those of the plain one.
+    price : float
+        The accuracy that fairness may cost.
+    rows, checks : int or None
+        How many rows, or checked labels, in all would tell; None where they would not, or where it is told.
+    """
+
+    outcome: Chosen
+    why: Why
+    stored: Literal["plain", "fair"]
+    change: dict[str, Score]
+    price: float
+    rows: int | None = None
+    checks: int | None = None
+
+
+def choose_model(found: Evaluation, asked: TableSettings) -> Choice:
+    """Choose between the models of a run; the stored model follows from it."""
+    change = found.judged.change(0, 1)
+    price = max(POLICY.accuracy_price, asked.max_accuracy_loss or 0.0)
+    outcome, why = _decide(found, change, price)
+    named = asked.tolerance is not None or asked.max_accuracy_loss is not None
+    if named and why in ("alike", "fair enough"):  # either will do, and the user has said which
+        outcome = "your-call"
+    stored: Literal["plain", "fair"] = "plain"
+    if outcome == "use-fair" or (named and outcome != "keep-plain" and not _loses(change)):
+        stored = "fair"
+    rows, checks = _needed(found, change) if outcome == "cannot-tell" else (None, None)
+    return Choice(
+        outcome=outcome, why=why, stored=stored, change=change, price=price, rows=rows, checks=checks
+    )
+
+
+def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
+    """Say which model is better, where the intervals do."""
+    accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
+    fairer = found.judged.more_alike(0, 1).verdict
+    small = _small(found)
+    if is_useless(found, 1) and not is_useless(found, 0):
+        return "keep-plain", "useless"
+    if not found.gaps:  # no two groups have enough people to be compared
+        return "cannot-tell", "unknown"
+    if fairer == "holds":
+        kept = found.judged.keeps_accuracy(price, 0, 1).verdict
+        return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
+    if accuracy[0] > 0:
+        if disparity[1] <= small:
+            return "use-fair", "more accurate"
+        return ("your-call", "other trade") if disparity[0] > 0 else ("cannot-tell", "unknown")
+    if fairer == "fails" or (accuracy[1] < 0 and disparity[0] > -small):
+        return "keep-plain", "worse"
+    if -small <= disparity[0] and disparity[1] <= small:
+        return "keep-plain", "alike"
+    if found.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
+        return "keep-plain", "fair enough"
+    return "cannot-tell", "unknown"
+
+
+def _small(found: Evaluation) -> float:
+    """Return the change of the disparity that few would act on."""
+    return max(POLICY.small_change, found.judged.models[0].disparity.value / 5)
+
+
+def _loses(change: dict[str, Score]) -> bool:
+    """Return whether accuracy is lost beyond its error, and the disparity no smaller: never kept, whatever is named."""
+    return change["accuracy"].interval[1] < 0 and change["disparity"].value >= 0
+
+
+def _needed(found: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
+    """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
+    claim, score, count = found.judged.more_alike(0, 1), change["disparity"], len(found.cells)
+    rows = [] if claim.rows is None else [claim.rows]
+    room = _small(found) - abs(score.value)
+    if found.judged.basis != "bounds" and room > 0:
+        # An interval narrows with the root of the rows: it has to fit between no change and one that matters.
+        half = (score.interval[1] - score.interval[0]) / 2
+        rows.append(math.ceil(count * (half / room) ** 2))
+    able = [each for each in rows if count < each <= POLICY.most_rows]
+    checks = claim.checks if claim.checks is not None and claim.checks <= count else None
+    return min(able, default=None), checks
