@@ -54,9 +54,7 @@ def test_what_must_not_be_used_is_worse_than_any_outcome(outcome, at):
 
 def test_fail_on_is_checked():
     assert [check_fail_on(one) for one in (None, "cannot-tell")] == [None, "cannot-tell"]
-    with pytest.raises(
-        InvalidInputError, match=r"fail_on must be .*'do-not-uze'. Did you mean 'do-not-use'"
-    ):
+    with pytest.raises(InvalidInputError, match=r"fail_on must be .*'do-not-uze'. Did you mean 'do-not-use'"):
         check_fail_on("do-not-uze")
 
 
