@@ -175,17 +175,21 @@ def interrupt_inside(*_, **__):
             "audit people.csv --label income --sensitive sex",
             "Nothing was w",
         ),
-        ("paper.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
-        ("paper.reproduce.runner.reproduce", "reproduce table4 --out new", "What is finished is in new"),
+        ("benchmark.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
+        (
+            "fairsieve_reproduction.runner.reproduce",
+            "reproduce table4 --out new",
+            "What is finished is in new",
+        ),
         ("data.fetch.fetch", "data fetch adult", "Nothing was left half-written."),
         ("data.export.export_csv", "data export adult new.csv", "Nothing was left half-written."),
         ("demo.run_demo", "demo --out new", "No figure was drawn."),
-        ("paper.synthetic_demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
+        ("benchmark.synthetic_demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
     ],
 )
 @pytest.mark.parametrize("stop", [interrupt, interrupt_inside])
 def test_every_command_says_what_is_left(here, monkeypatch, failed, function, command, message, stop):
-    monkeypatch.setattr(f"fairsieve.{function}", stop)
+    monkeypatch.setattr(function if function.startswith("fairsieve") else f"fairsieve.{function}", stop)
     assert failed(*command.split(), status=130).startswith(f"Stopped. {message}")
     assert not [path for path in here.rglob("*") if path.is_file() and path.name != "people.csv"]
 
