@@ -37,9 +37,7 @@ def train(parameter, value, rule, got, way_out):
     def call():
         return tabular.train(FRAME, **ROLES | {parameter: value() if callable(value) else value})
 
-    return Bad(
-        f"train: {parameter} {got}", call, f"--{parameter.replace('_', '-')}", rule, f"got {got}", way_out
-    )
+    return Bad(f"train: {parameter} {got}", call, parameter, rule, f"got {got}", way_out)
 
 
 def table(function, kind, call):

@@ -67,7 +67,7 @@ TABLES = [
     train("a binary file", "binary.csv",
           told=("binary.csv", "is neither text nor Parquet", "binary", "save the table as CSV")),
     train("a workbook", "workbook.csv",
-          told=("workbook.csv", "looks like a workbook", "workbook", "save the sheet as CSV")),
+          told=("workbook.csv", "cannot be unpacked", "not a zip file", "pack it again")),
     train("a damaged Parquet file", "damaged.parquet",
           told=("damaged.parquet", "is not a Parquet file that can be read", "smaller than", "save it as CSV")),
     train("one class", "one-class.csv",

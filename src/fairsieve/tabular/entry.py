@@ -265,6 +265,8 @@ class TrainResult:
         each. Of polars where the table was, else of pandas.
     model : Pipeline
         The stored model, which follows the decision: a pipeline of a preparation and a classifier of scikit-learn's.
+    plain_model : Pipeline
+        The plain one, to compare with or to use.
     run : TableRun
         Everything else.
 
@@ -277,8 +279,8 @@ class TrainResult:
     >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
     >>> people["group"], people["label"] = drawn.groups, drawn.labels
     >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
-    >>> type(result.model).__name__, "label" in result.suspects
-    ('Pipeline', True)
+    >>> type(result.model).__name__, "label" in result.suspects, len(result.plain_model.predict(people))
+    ('Pipeline', True, 1000)
     """
 
     run: TableRun
@@ -288,6 +290,11 @@ class TrainResult:
     def model(self) -> Pipeline:
         """The stored model."""
         return self.run.model
+
+    @property
+    def plain_model(self) -> Pipeline:
+        """The plain model, which the fair one is compared with."""
+        return self.run.trained.plain.model
 
     @cached_property
     def metrics(self) -> dict[str, Any]:

@@ -195,9 +195,10 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     ]
     plain = make(model.plain_model_, partial(model.plain_model_.predict_proba, features), np.nan, np.nan)
     chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
-    model._choose(chosen)  # what it weighed is told
     drops_nobody = model.estimate_ is not None and model.estimate_.acts
-    selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
+    selected, suspects = np.arange(len(part)) if drops_nobody else model.sample_indices_, model._suspects
+    model._choose(chosen)  # what it weighed is told
+    model._suspects = suspects  # which another point does not know
     found = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}
     return found | {"selected": selected, "notes": notes}
 
