@@ -95,7 +95,7 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
         ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add separator='tab'"),
         ("a,b\n1,x\ry\n2,z\n", "has a carriage return within row 2, which would cut it in two: take it out"),
         (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
-        (b"PK\x03\x04rest", "cannot be unpacked"),
+        (b"PK\x03\x04rest", "looks like a workbook that cannot be read"),
         (b"\x28\xb5\x2f\xfdrest", "is neither text nor Parquet: unpack it"),
     ],
 )

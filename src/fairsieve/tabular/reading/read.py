@@ -117,8 +117,9 @@ def read_content(source: Path | Piped) -> bytes:
 
 
 def _only_member(stream: IO[bytes]) -> str:
-    """Return the name of the only file of an archive; nothing where there are several, as in a workbook."""
-    with zipfile.ZipFile(stream) as archive:
+    """Return the name of the only file of an archive; nothing where there are several, as in a workbook, or damage."""
+    names: list[str] = []
+    with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(stream) as archive:
         names = archive.namelist()
     return names[0] if len(names) == 1 else ""
 
