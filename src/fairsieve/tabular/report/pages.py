@@ -75,7 +75,7 @@ def notice(decision: Decision, *lines: str) -> Notice:
     steps = [f"Next: {step}" for step in decision.next_steps[:1]]
     title, holds = NOTICES[decision.outcome]
     if decision.usable == "do-not-use":
-        title, holds = f"{title}, but not as it is" if decision.subject == "model" else title, False
+        title, holds = f"{title}; do not use it as it is" if decision.subject == "model" else title, False
     return Notice(title, decision.sentence, holds, [*lines, *steps])
 
 
