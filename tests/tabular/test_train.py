@@ -120,3 +120,17 @@ def test_what_is_asked_is_checked(people_csv, options, message):
     """More cases are in the catalogue of bad input."""
     with pytest.raises(InvalidInputError, match=message):
         tabular.train(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options)
+
+
+@pytest.mark.filterwarnings("ignore:the widest gap")
+def test_the_threshold_that_predicts_is_the_one_that_is_made_fair(people_csv):
+    """Another threshold is another comparison of rates, so another model; and the fair model predicts by it."""
+    asked = {"label": "income", "sensitive": "sex", "keep_sensitive": True, "test": 0.3, "tolerance": 0.02}
+    weights = []
+    for threshold in (0.5, 0.2):
+        run = tabular.train(people_csv, threshold=threshold, clean_ratio=1.0, **asked).run
+        fair = run.trained.fair.model
+        model = fair["model"]
+        weights.append(np.ravel(getattr(model, "estimator_", model).coef_))
+        assert run.trained.fair.threshold == (None if threshold == 0.5 else pytest.approx(threshold))
+    assert not np.allclose(*weights)

@@ -118,6 +118,12 @@ class FairRobustClassifier(FairEstimator):
         widest gap to the narrowest; measured on all rows, with labels as they are believed.
     path_models_ : list of LogisticRegression
         The models of the path, as scikit-learn's.
+    path_index_ : int
+        Which of them was chosen; the fair one, also where the plain model is kept.
+    path_thresholds_ : list of float
+        From which probability of the positive class on each of them predicts it.
+    plain_threshold_ : float
+        The same of the plain model.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
     effective_weights_ : array of shape (classes, groups)
@@ -263,6 +269,9 @@ class FairRobustClassifier(FairEstimator):
             columns=["accuracy", "gap", "selected"],
         )
         chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
+        self.path_index_ = chosen
+        self.path_thresholds_ = [self._read_threshold(point) for point in self._points]
+        self.plain_threshold_ = self._read_threshold(solution.plain)
         self.comparison_, self._comparisons, self._selects = None, [], clean_ratio < 1.0
         if compared and solution.stopped != "interrupted":
             self._comparisons = [
@@ -401,9 +410,12 @@ class FairRobustClassifier(FairEstimator):
         """Store a model of the path, or the plain one."""
         self.coef_, self.intercept_ = point.linear.coef, point.linear.intercept
         self.gap_, self._cut, self._gaps = point.gap, point.cut, point.gaps
-        positive = self._positive
-        self.threshold_ = float(expit(point.cut if positive == 1 else -point.cut))
+        self.threshold_ = self._read_threshold(point)
         self.ratios_, self.effective_weights_ = point.ratios, point.effective
+
+    def _read_threshold(self, point: Point) -> float:
+        """Return the probability of the positive class from which on a point predicts it."""
+        return float(expit(point.cut if self._positive == 1 else -point.cut))
 
     def _list_suspects(self, checked: Checked, rows: LinearRows, point: Point, clean_ratio: float) -> None:
         """List the rows whose labels are doubted, and store what was believed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -182,19 +182,25 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     asked = problem.asked
     prepared = Preparation(missing=asked.reading.missing, dates=asked.dates).fit(part.values)
     features = prepared.encode(part.values)
-    model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
+    more: dict[str, Any] = {"max_iter": asked.max_iter or 200, "threshold": asked.threshold}
+    if asked.max_accuracy_loss is not None:
+        more["max_accuracy_loss"] = asked.max_accuracy_loss
+    model = FairRobustClassifier(**more, **_parameters(problem))
     with record_warnings(part) as notes:
         model.fit(features, part.label_codes, **part.facts)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
-    make = partial(_point, problem, part, prepared, model.estimate_)
+    make = partial(_point, problem, prepared)
     path = model.path_[["accuracy", "gap"]].itertuples(index=False)
+    # The thresholds are those under which the rates were compared.
     points = [
-        make(fitted, partial(fitted.predict_proba, features), *measured)
-        for fitted, measured in zip(model.path_models_, path, strict=True)
+        make(*one, *measured)
+        for *one, measured in zip(model.path_models_, model.path_thresholds_, path, strict=True)
     ]
-    plain = make(model.plain_model_, partial(model.plain_model_.predict_proba, features), np.nan, np.nan)
-    chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
+    plain = make(model.plain_model_, model.plain_threshold_, np.nan, np.nan)
+    chosen = model.path_index_
+    if asked.max_accuracy_loss is not None:
+        chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
     drops_nobody = model.estimate_ is not None and model.estimate_.acts
     selected, suspects = np.arange(len(part)) if drops_nobody else model.sample_indices_, model._suspects
     model._choose(chosen)  # what it weighed is told
@@ -214,12 +220,13 @@ def _fit_trees(problem: TableProblem, part: TablePart, kind: str) -> dict[str, A
         sieve.fit(prepared.encode(part.values), part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
-    make = partial(_point, problem, part, prepared, sieve.estimate_)
+    place_of = partial(_choose_threshold, problem, part, sieve.estimate_)
+    make = partial(_point, problem, prepared)
     points, places = [], []
     for place, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) == len(problem.labels.classes):  # else it trained on no row of a label
             places.append(place)
-            points.append(make(fitted, partial(getattr, one, "probabilities"), one.accuracy, one.gap))
+            points.append(make(fitted, place_of(one.probabilities), one.accuracy, one.gap))
     plain, points, places = points[0], points[1:] or points, places[1:] or places
     chosen = _choose(points, sieve.tolerance_, asked.max_accuracy_loss)
     sieve._choose(places[chosen])
@@ -236,30 +243,29 @@ def _choose(points: Sequence[PathPoint], tolerance: float, price: float | None) 
     return min(able, key=lambda place: (points[place].gap, -points[place].accuracy))
 
 
-def _point(
-    problem: TableProblem,
-    part: TablePart,
-    prepared: Preparation,
-    estimate: CleanRatioEstimate | None,
-    fitted: Any,
-    scores: Callable[[], NDArray[np.float64]],
-    accuracy: float,
-    gap: float,
-) -> PathPoint:
-    """Make the pipeline of a classifier that was fitted to codes, with the threshold that the settings ask for.
+def _choose_threshold(
+    problem: TableProblem, part: TablePart, estimate: CleanRatioEstimate | None, scores: NDArray[np.float64]
+) -> float:
+    """Choose the threshold that the settings ask for on probabilities of the rows, out of fold."""
+    rule, place = problem.asked.threshold, problem.labels.positive_code
+    if rule.is_default or problem.labels.positive is None:
+        return 0.5
+    # Without a conclusive estimate, labels are taken as they are.
+    chances = (part.label_codes == place).astype(np.float64)
+    if estimate is not None and estimate.credible:
+        chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
+    return float(rule.choose(scores[:, place], chances))
 
-    ``scores`` gives probabilities for the rows, on which a threshold is chosen; out of fold for trees.
-    """
-    rule, positive, threshold = problem.asked.threshold, problem.labels.positive, None
+
+def _point(
+    problem: TableProblem, prepared: Preparation, fitted: Any, threshold: float, accuracy: float, gap: float
+) -> PathPoint:
+    """Make the pipeline of a classifier that was fitted to codes, with its threshold where one was asked for."""
+    positive = problem.labels.positive
     classifier = _with_names(fitted, problem.labels.classes)
-    if not rule.is_default and positive is not None:
-        place = problem.labels.positive_code
-        # Without a conclusive estimate, labels are taken as they are.
-        chances = (part.label_codes == place).astype(np.float64)
-        if estimate is not None and estimate.credible:
-            chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
-        threshold = rule.choose(scores()[:, place], chances)
-        classifier = with_threshold(classifier, threshold, positive)
+    if problem.asked.threshold.is_default or positive is None:
+        return PathPoint(make_model(prepared, classifier, problem.read), None, accuracy, gap)
+    classifier = with_threshold(classifier, threshold, positive)
     return PathPoint(make_model(prepared, classifier, problem.read), threshold, accuracy, gap)
 
 
