@@ -87,7 +87,7 @@ def points_interval(bounds: tuple[float, float]) -> str:
 
 
 def writable(text: str) -> str:
-    """Replace what UTF-8 has no bytes for: the bytes of a file's name that is not UTF-8, and halves of a character.
+    r"""Replace what UTF-8 has no bytes for: the bytes of a file's name that is not UTF-8, and halves of a character.
 
     >>> writable("caf\udce9.csv")
     'caf?.csv'
