@@ -184,9 +184,10 @@ def test_verified_labels_are_measured_on_and_never_trained_on(folder):
         assert record["rows"]["test"] == len(record["predicted"])
         assert record["rows"]["train"] + record["rows"]["test"] < ROWS
     _, (other,) = on_table(
-        folder, "high", *answers[:2], "--seeds", "1", "--methods", "plain", "--positive", "low"
+        folder, "high", *answers[:2], "--seeds", "1", "--methods", "plain", "--positive", "high"
     )
-    assert np.mean(other["predicted"]) == pytest.approx(1 - np.mean(records[0]["predicted"]), abs=0.1)
+    # By default the last label is the positive one: the codes of the other are turned round.
+    assert np.mean(np.array(other["predicted"]) != records[0]["predicted"]) > 0.95
 
 
 def test_a_method_that_cannot_says_so_in_its_record(folder):

@@ -169,7 +169,7 @@ def test_rules_are_written_as_they_are_read(text):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("median", r"--threshold must be a probability between 0 and 1 such as 0.5, balanced, cost:FP,FN"),
+        ("median", r"threshold must be a probability between 0 and 1 such as 0.5, balanced, cost:FP,FN"),
         ("cost:1", r"cost:1,5, or rate:SHARE such as rate:0.05; got 'cost:1'"),
         ("rate:", r"got 'rate:'"),
         ("balanced:1", r"got 'balanced:1'"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -304,7 +304,7 @@ def judge(
     numbers = None if clusters is None else np.unique(clusters, return_inverse=True)[1].reshape(-1)
     judged = Judged(cells, [np.asarray(codes, np.int64) for codes in predictions], weights, numbers, seed)
     as_given = count_as_given(judged)
-    given = Judgement("given labels", judged, notion, positive, lambda: [as_given])
+    given = Judgement("given labels", judged, notion, positive, partial(list, [as_given]))
     basis, worlds = _choose_worlds(judged, estimate, as_given)
     if worlds is None:
         return given
@@ -333,19 +333,19 @@ def _choose_worlds(
         return "given labels", None
     if estimate.unseen is not None and len(estimate.checked):
         checked = count_by_checks(judged, estimate)
-        return "verified labels", lambda: checked
+        return "verified labels", partial(list, checked)
     if estimate.acts and estimate.aimed:
         aimed = count_by_aim(judged, estimate)
-        return "estimate", lambda: aimed
+        return "estimate", partial(list, aimed)
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
         worlds = [undo_flips(given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates]
         # Rows of which none was checked are judged by the rates that the checks of others show.
-        return "estimate", lambda: worlds or [undo_flips(given, estimate.flip_rates)]
+        return "estimate", partial(list, worlds or [undo_flips(given, estimate.flip_rates)])
     if 1 - estimate.interval[0] > HARMLESS:
         unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
         ways = _ways_to_be_wrong(unknown)
-        return "bounds", lambda: (undo_flips(given, rates) for rates in ways)
+        return "bounds", partial(map, partial(undo_flips, given), ways)
     return "given labels", None
 
 
