@@ -64,6 +64,41 @@ def test_a_run_is_repeated_by_one_argument(people, tmp_path):
     assert numbers(again) == numbers(first)
 
 
+def test_an_audit_of_predictions_is_repeated_by_one_argument(people, tmp_path):
+    first, again = tmp_path / "audit", tmp_path / "again"
+    roles = ["--label", "obese", "--sensitive", "sex", "--positive", "yes", "--prediction", "asthma"]
+    assert call("audit", people, *roles, "--format", "ll144", "-o", first).exit_code == 0
+    repeated = call("audit", "--config", first / "settings.toml", "-o", again)
+    assert repeated.exit_code == 0, repeated.output
+    assert numbers(again) == numbers(first)
+    assert (again / "ll144.csv").read_bytes() == (first / "ll144.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        (
+            "compare",
+            ["--data", "synthetic", "--methods", "plain", "--seeds", "1", "--no-tune", "--rate", "0.2"],
+        ),
+        ("reproduce", ["table2", "--quick", "--judge-only", "--seeds", "lr=3", "--selection", "authors"]),
+    ],
+)
+def test_commands_that_compute_long_are_repeated_by_one_argument(command, options, tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    for folder in (first, again):
+        folder.mkdir()
+        (folder / "records.jsonl").touch()
+    assert call(command, *options, "--out", first).exit_code == 0
+    repeated = call(command, "--config", first / "settings.toml", "--out", again)
+    assert repeated.exit_code == 0, repeated.output
+    texts = [(folder / "settings.toml").read_text(encoding="utf-8") for folder in (first, again)]
+    assert texts[0] == texts[1]
+    assert sum(" = " in line for line in texts[0].splitlines()) == sum(
+        one.startswith("--") for one in options
+    ) + (command == "reproduce")
+
+
 def test_what_is_given_goes_before_the_file(people, tmp_path):
     config = tmp_path / "mine.toml"
     config.write_text('label = "no such column"\nsensitive = ["sex"]\nsmall-groups = "ignore"\n')

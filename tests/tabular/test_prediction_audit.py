@@ -76,7 +76,12 @@ def test_a_gap_beyond_chance_is_a_reason_not_to_use_them(result):
 
 def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
     folder = result.save(tmp_path / "audit")
-    assert sorted(one.name for one in folder.iterdir()) == ["metrics.json", "report.html", "suspects.csv"]
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "metrics.json",
+        "report.html",
+        "settings.toml",
+        "suspects.csv",
+    ]
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == json.loads(
         json.dumps(result.metrics)
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import among, table_settings
+from fairsieve.cli.options import among, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -43,6 +43,7 @@ def _complete_methods(incomplete: str) -> list[str]:
 
 @table_settings("compare", optional=True)
 def compare_command(
+    context: typer.Context,
     data: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +136,7 @@ def compare_command(
         paper_settings(data, noise, rate, asked.fairness)
         make_problem(data, "none", 0, 0)
     make_folder("--out", out)
+    write_settings(context, out)
     path = out / "records.jsonl"
     records: list[Record] = []
     with (

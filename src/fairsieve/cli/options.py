@@ -43,9 +43,31 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is not None:
         from fairsieve.tabular.settings import read_config
 
-        known = [str(param.name) for param in context.command.params if param.name not in ("config", "help")]
-        context.default_map = read_config(path, known)
+        context.default_map = read_config(path, _option_names(context))
     return path
+
+
+def _option_names(context: typer.Context) -> dict[str, str]:
+    """Return the parameter of each option and argument that a file may name: --format is ``output_format``."""
+    names = {}
+    for param in context.command.params:
+        spelt = next((one[2:].replace("-", "_") for one in param.opts if one.startswith("--")), param.name)
+        if param.name not in ("config", "help"):
+            names[str(spelt)] = str(param.name)
+    return names
+
+
+def write_settings(context: typer.Context, folder: Path) -> None:
+    """Write what the running command was given into its folder as ``settings.toml``; ``--config`` reads it."""
+    from fairsieve.files import write_output
+    from fairsieve.tabular.settings import write_options
+
+    given = {}
+    for option, name in _option_names(context).items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT" and name not in ("out", "force", "verbose"):
+            given[option] = context.params[name]
+    write_output(folder / "settings.toml", write_options(str(context.info_name), given).encode())
 
 
 Config = Annotated[

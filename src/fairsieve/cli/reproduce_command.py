@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from fairsieve.cli.compare_command import Backend, Jobs
-from fairsieve.cli.options import Verbose
+from fairsieve.cli.options import Config, Verbose, write_settings
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -21,6 +21,7 @@ def _complete_items(incomplete: str) -> list[str]:
 
 
 def reproduce_command(
+    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -35,6 +36,7 @@ def reproduce_command(
             show_default=False,
         ),
     ] = None,
+    config: Config = None,
     verbose: Verbose = False,
     jobs: Jobs = None,
     backend: Backend = None,
@@ -133,6 +135,7 @@ def reproduce_command(
             f"--judge-only needs records; {path} is not there: name their folder by --out"
         )
     make_folder("--out", out)
+    write_settings(context, out)
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
         found = {scope: sets.Results(read_results(path), scope) for scope in scopes}
         if not judge_only:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
@@ -323,8 +323,11 @@ def _refuse_name(name: str, known: Sequence[str]) -> None:
     )
 
 
-def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
-    """Read options of a command from a TOML file; dashes and underscores are alike."""
+def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
+    """Read options of a command from a TOML file, under the names of its parameters; dashes and underscores are alike.
+
+    ``known`` has the parameter of each option.
+    """
     import tomllib
 
     from fairsieve.validation import closest_hint
@@ -343,20 +346,39 @@ def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
                 f"none{closest_hint(name, known)}: "
                 "leave it out, or correct it"
             )
-    return options
+    return {known[name]: value for name, value in options.items()}
 
 
-def write_config(asked: TableSettings) -> str:
-    """Write what was asked as TOML, as far as it is not the default; ``--config`` reads it.
+def write_options(command: str, options: Mapping[str, Any]) -> str:
+    """Write options of a command as TOML; ``--config`` reads it.
+
+    Examples
+    --------
+    >>> print(write_options("compare", {"seeds": 2, "table": Path("people.csv")}), end="")
+    # Made by fairsieve; fairsieve compare --config settings.toml --out AGAIN makes this run again.
+    seeds = 2
+    table = "people.csv"
+    """
+    from fairsieve.report.text import writable
+
+    lines = [
+        f"# Made by fairsieve; fairsieve {command} --config settings.toml --out AGAIN makes this run again."
+    ]
+    for name, value in options.items():
+        text = json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
+        lines.append(f"{name} = {text}")
+    return writable("\n".join([*lines, ""]))
+
+
+def write_config(asked: TableSettings, command: str = "train", **more: Any) -> str:
+    """Write what was asked as TOML, as far as it is not the default, and ``more`` where it is something.
 
     Examples
     --------
     >>> write_config(TableSettings("people.csv", label="income", sensitive="sex")).splitlines()[1:4]
     ['data = "people.csv"', 'label = "income"', 'sensitive = ["sex"]']
     """
-    from fairsieve.report.text import writable
-
-    record, lines = asked.record(), []
+    record, options = asked.record(), {}
     for one in fields(TableSettings):
         own, value = getattr(asked, one.name), record[one.name]
         if isinstance(own, Path):
@@ -369,10 +391,9 @@ def write_config(asked: TableSettings) -> str:
                 str(each) if isinstance(each, Path) else each for each in own if isinstance(each, str | Path)
             ]
         if value not in (None, [], one.default):
-            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-            lines.append(f"{one.name} = {text}")
-    head = "# Made by fairsieve; fairsieve train --config settings.toml --out AGAIN makes this run again."
-    return writable("\n".join([head, *lines, ""]))
+            options[one.name] = value
+    options |= {name: value for name, value in more.items() if value is not None}
+    return write_options(command, options)
 
 
 def read_settings(run: Path) -> dict[str, Any]:

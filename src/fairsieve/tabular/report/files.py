@@ -137,6 +137,9 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
     if found.impact is not None:
         write_output(folder / IMPACT, impact_csv(found.impact).encode())
     write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.table).encode())
+    law = None if found.impact is None else "ll144"
+    config = write_config(found.asked, "audit", prediction=found.prediction, score=found.score, format=law)
+    write_output(folder / "settings.toml", config.encode())
     write_page(pages.prediction_document(found, decision), folder / "report.html")
     write_output(folder / RECORD, record_json(audit_record(found, decision)).encode())
 
