@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fairsieve.data.export import export_csv
+from fairsieve.data.catalogue import export_csv
 
 FAIRSIEVE = Path(sys.executable).parent / "fairsieve"
 LIMITS = {"0.9": 60, "auto": 180}

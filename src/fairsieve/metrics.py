@@ -1,4 +1,4 @@
-"""Accuracy and disparities of predictions, in fairlearn's calling convention.
+"""Rates of groups, and accuracy and disparities of predictions, in fairlearn's calling convention.
 
 Every metric here is a function of one table: how many samples of each label and group were
 predicted as each class. The disparities follow the paper: the largest distance between a group's
@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.notions import DP, EER, EO, EOPP, PP, find_notion
-from fairsieve.rates import compared_rates
+from fairsieve.notions import DP, EER, EO, EOPP, PP, Rate, find_notion
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
 from fairsieve.validation import check_choice, shown
 
 Method = Literal["to_overall", "between_groups"]
-Table = NDArray[np.float64]  # (…, classes, groups, predicted classes)
+Floats = NDArray[np.float64]
+Table = Floats  # (…, classes, groups, predicted classes)
 
 
 def accuracy(
@@ -61,12 +62,7 @@ def equalized_odds_disparity(
     >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    options: Any = {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "method": method,
-    }
-    return disparity(EO, y_true, y_pred, **options)
+    return _disparity(EO, y_true, y_pred, sensitive_features, sample_weight, method)
 
 
 def demographic_parity_disparity(
@@ -82,12 +78,7 @@ def demographic_parity_disparity(
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
     """
-    options: Any = {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "method": method,
-    }
-    return disparity(DP, y_true, y_pred, **options)
+    return _disparity(DP, y_true, y_pred, sensitive_features, sample_weight, method)
 
 
 def equal_opportunity_disparity(
@@ -106,12 +97,7 @@ def equal_opportunity_disparity(
     >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    options: Any = {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "method": method,
-    }
-    return disparity(EOPP, y_true, y_pred, pos_label=pos_label, **options)
+    return _disparity(EOPP, y_true, y_pred, sensitive_features, sample_weight, method, pos_label)
 
 
 def equal_error_rate_disparity(
@@ -127,12 +113,7 @@ def equal_error_rate_disparity(
     >>> equal_error_rate_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.25
     """
-    options: Any = {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "method": method,
-    }
-    return disparity(EER, y_true, y_pred, **options)
+    return _disparity(EER, y_true, y_pred, sensitive_features, sample_weight, method)
 
 
 def predictive_parity_disparity(
@@ -152,12 +133,7 @@ def predictive_parity_disparity(
     >>> predictive_parity_disparity([0, 1, 1, 1], [1, 1, 1, 1], sensitive_features=["a", "a", "b", "b"])
     0.25
     """
-    options: Any = {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "method": method,
-    }
-    return disparity(PP, y_true, y_pred, pos_label=pos_label, **options)
+    return _disparity(PP, y_true, y_pred, sensitive_features, sample_weight, method, pos_label)
 
 
 def disparity(
@@ -177,12 +153,31 @@ def disparity(
     >>> disparity("equal-opportunity", [0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
+    return _disparity(fairness, y_true, y_pred, sensitive_features, sample_weight, method, pos_label)
+
+
+def _disparity(
+    fairness: str,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    sample_weight: ArrayLike | None,
+    method: Method,
+    pos_label: Any = None,
+) -> float:
+    """Compute the disparity of a notion from samples, of which some must have a group."""
     notion = find_notion(fairness)
-    table, classes = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, classes, values = confusion_table(y_true, y_pred, groups, sample_weight)
+    if values == [None]:
+        raise InvalidInputError(
+            "sensitive_features must have a group for some sample; all are missing: pass another column"
+        )
     positive = -1
     if notion.needs_positive:
         positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    return float(disparity_from_table(table, notion.name, positive=positive, method=method))
+    return float(
+        disparity_from_table(grouped_part(table, values), notion.name, positive=positive, method=method)
+    )
 
 
 def confusion_table(
@@ -213,18 +208,6 @@ def confusion_table(
         both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight
     )
     return table, classes, group_values
-
-
-def _grouped_table(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Table, list[Any]]:
-    """Make the confusion table of the samples that have a group, of which there must be some."""
-    table, classes, values = confusion_table(y_true, y_pred, groups, sample_weight)
-    if values == [None]:
-        raise InvalidInputError(
-            "sensitive_features must have a group for some sample; all are missing: pass another column"
-        )
-    return grouped_part(table, values), classes
 
 
 def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
@@ -339,3 +322,68 @@ def _rates(
 def _divide(hits: Table, totals: Table) -> Table:
     """Divide; 0 of nobody is 0."""
     return np.asarray(hits / np.where(totals > 0, totals, 1))
+
+
+class Rates:
+    """Some rates, computed together from tables of counts, (…, classes, groups, predicted classes).
+
+    Examples
+    --------
+    >>> from fairsieve.notions import ANY, WRONG
+    >>> rates = Rates([Rate(1, 1, of_true=1), Rate(ANY, WRONG)])
+    >>> table = np.array([[[3.0, 1.0]], [[2.0, 4.0]]])  # of one group
+    >>> rates.of(table)[0].round(2).tolist()
+    [[0.67], [0.3]]
+    """
+
+    def __init__(self, rates: Sequence[Rate]) -> None:
+        self.rates = rates
+        self._hits, self._counted = np.array(rates, np.int64).reshape(-1, 2, 2).transpose(1, 2, 0)
+
+    def count(self, table: Floats) -> tuple[Floats, Floats]:
+        """Count the hits and those who are counted, each (…, rates, groups)."""
+        true = np.eye(table.shape[-1], dtype=bool)[:, None]
+        sums = [np.where(keep, table, 0.0).sum(axis=-1, keepdims=True) for keep in (~true, true, True)]
+        wide = np.concatenate([table, *sums], axis=-1)  # by predicted class, WRONG, RIGHT, ANY
+        tall = np.concatenate([wide, wide.sum(axis=-3, keepdims=True)], axis=-3)  # by true class, ANY
+        by_group = np.moveaxis(tall, -2, 0)
+        hits, counted = (by_group[..., true, said] for true, said in (self._hits, self._counted))
+        return np.moveaxis(hits, 0, -1), np.moveaxis(counted, 0, -1)
+
+    def of(self, table: Floats) -> tuple[Floats, Floats]:
+        """Compute the rates, 0 where nobody is counted, and how many are counted, each (…, rates, groups)."""
+        hits, counted = self.count(table)
+        return hits / np.where(counted > 0, counted, 1.0), counted
+
+    def derivative(self, table: Floats, weights: Floats) -> Floats:
+        """Differentiate the sum of weights · rates by every entry of one table, (classes, groups, predicted classes).
+
+        An entry changes a rate by (hit − rate · counted) / those who are counted: what one more sample would change,
+        or a sample's part in the chance error of the rate.
+
+        Parameters
+        ----------
+        table : array of shape (classes, groups, predicted classes)
+            Of whole samples, or of probabilities that were added up.
+        weights : array of shape (rates, groups)
+        """
+        rates, counted = self.of(table)
+        pull = np.divide(weights, counted, out=np.zeros(counted.shape), where=counted > 0)
+        classes, groups, _ = table.shape
+        by_group = np.zeros((classes + 1, classes + 3, groups))  # as in ``count``
+        np.add.at(by_group, tuple(self._hits), pull)
+        np.add.at(by_group, tuple(self._counted), -pull * rates)
+        tall = by_group[:classes] + by_group[classes]
+        wrong, right, every = (tall[:, classes + place, None] for place in range(3))
+        true = np.eye(classes, dtype=bool)[..., None]
+        return np.asarray((tall[:, :classes] + np.where(true, right, wrong) + every).swapaxes(1, 2))
+
+
+@lru_cache(maxsize=64)
+def compared_rates(fairness: str, classes: int, positive: int = -1) -> Rates:
+    """Return the rates that a notion compares between groups; of the last class where no positive one is given.
+
+    >>> len(compared_rates("equalized-odds", classes=3).rates)
+    9
+    """
+    return Rates(find_notion(fairness).list_rates(classes, positive % classes))

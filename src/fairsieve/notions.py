@@ -3,7 +3,7 @@
 A notion compares *rates*. A rate is a share, hits out of those who are counted, and both are chosen by the true and by
 the predicted class: the true-positive rate counts the samples of the positive class, and hits are those that are
 predicted positive. So a rate is read from one table, how many samples of each class and group are predicted as each
-class (:mod:`fairsieve.rates`), and everything else follows from the list of rates: the disparities of
+class (:mod:`fairsieve.metrics`), and everything else follows from the list of rates: the disparities of
 :mod:`fairsieve.metrics`, the gaps that training narrows, and what reports show.
 
 The paper's loop compares the *losses* of cells instead, which is possible for some notions only.

@@ -23,8 +23,8 @@ from fairsieve.data import (
     make_synthetic,
     split,
 )
-from fairsieve.data.export import export_csv
-from fairsieve.data.fetch import fetch
+from fairsieve.data.catalogue import export_csv
+from fairsieve.data.sources import fetch
 from fairsieve.errors import MissingDataError
 from fairsieve_reproduction.experiments import find_items
 

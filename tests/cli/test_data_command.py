@@ -72,7 +72,7 @@ def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch):
         progress(f"getting {names} from {source}")
         return [Path("some") / name for name in names]
 
-    monkeypatch.setattr("fairsieve.data.fetch.fetch", fetch)
+    monkeypatch.setattr("fairsieve.data.sources.fetch", fetch)
     result = runner.invoke(app, ["data", "fetch", "adult", "german", "--source", "openml"])
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [str(Path("some/adult")), str(Path("some/german"))]

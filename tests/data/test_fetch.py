@@ -19,12 +19,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairsieve.data import fetch as module
 from fairsieve.data import load_adult, load_german
+from fairsieve.data import sources as module
 from fairsieve.data.adult import COLUMNS as ADULT_COLUMNS
-from fairsieve.data.fetch import fetch
 from fairsieve.data.german import COLUMNS as GERMAN_COLUMNS
-from fairsieve.data.sources import FILES, cache_folder, digest, locate
+from fairsieve.data.sources import FILES, cache_folder, digest, fetch, locate
 from fairsieve.errors import InvalidInputError, MissingDataError
 
 forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from fairsieve.data import load_nhanes, nhanes, read_nhanes, split
-from fairsieve.data.catalogue import DATASETS, describe
-from fairsieve.data.export import export_csv
+from fairsieve.data.catalogue import DATASETS, describe, export_csv
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 

@@ -17,7 +17,7 @@ from fairsieve.estimators import sieve
 from fairsieve.estimators._forecast import Forecast
 from fairsieve.estimators._learner import TrainingTask
 from fairsieve.label_noise.estimate import estimate_of
-from fairsieve.rates import compared_rates
+from fairsieve.metrics import compared_rates
 from fairsieve.training.held_out import Cleaning
 
 TREE = DecisionTreeClassifier(random_state=0)

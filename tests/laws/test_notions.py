@@ -14,9 +14,15 @@ from tests.support.strategies import predictions
 
 import fairsieve
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import disparity, disparity_from_table, gaps_from_table, has_enough
+from fairsieve.metrics import (
+    Rates,
+    compared_rates,
+    disparity,
+    disparity_from_table,
+    gaps_from_table,
+    has_enough,
+)
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate, find_notion
-from fairsieve.rates import Rates, compared_rates
 from fairsieve.report.text import load_sentences
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.selection.cells import Cells

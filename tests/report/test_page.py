@@ -29,8 +29,7 @@ from fairsieve.report.document import (
     Text,
     Verdict,
 )
-from fairsieve.report.page import render_page, script_hash, write_page
-from fairsieve.report.page.charts import chart_data, data_tables
+from fairsieve.report.page import chart_data, data_tables, render_page, script_hash, write_page
 from fairsieve.report.text import FORMULA_STARTS, csv_text, markdown, table_markdown
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)

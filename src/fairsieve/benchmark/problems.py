@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.catalogue import dataset
-from fairsieve.data.flips import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
-from fairsieve.data.greedy_flips import flip_greedily
+from fairsieve.data.flips import NoisyLabels, flip_greedily, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, synthetic_splits
 from fairsieve.errors import InvalidInputError

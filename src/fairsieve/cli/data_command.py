@@ -46,10 +46,10 @@ def _fetch_command(
 
     Example: fairsieve data fetch adult compas
     """
-    from fairsieve.data import fetch as fetching
+    from fairsieve.data import sources
 
     with stoppable("Nothing was left half-written."):
-        paths = fetching.fetch(names, source=source, progress=lambda line: typer.echo(line, err=True))
+        paths = sources.fetch(names, source=source, progress=lambda line: typer.echo(line, err=True))
         typer.echo("\n".join(map(str, paths)))
 
 
@@ -133,10 +133,10 @@ def _export_command(
 
     Example: fairsieve data export nhanes people.csv
     """
-    from fairsieve.data import export
+    from fairsieve.data import catalogue
     from fairsieve.files import check_new
 
     with stoppable("Nothing was left half-written."):
         check_new("OUT", out, force=force)
-        changed = export.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
+        changed = catalogue.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))

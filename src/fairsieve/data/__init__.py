@@ -2,9 +2,14 @@
 
 from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
-from fairsieve.data.flips import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data.flips import (
+    NoisyLabels,
+    flip_greedily,
+    flip_group_targeted,
+    flip_margin,
+    flip_uniform,
+)
 from fairsieve.data.german import load_german
-from fairsieve.data.greedy_flips import flip_greedily
 from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits

@@ -1,19 +1,24 @@
-"""The data sets by name: what they are, where they come from, and what is in them."""
+"""The data sets by name: what they are, what is in them, and their raw tables with some wrong labels if wanted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from fairsieve.data.adult import load_adult
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.data.adult import load_adult, read_raw
 from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
-from fairsieve.data.nhanes import load_nhanes
+from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
+from fairsieve.files import write_output
 from fairsieve.samples import Samples
-from fairsieve.validation import check_choice
+from fairsieve.validation import check_at_least, check_choice, check_seed, check_share
 
 
 @dataclass(frozen=True)
@@ -165,3 +170,47 @@ def describe(name: str, *, sensitive: str | None = None) -> dict[str, Any]:
         "files": list(entry.files),
         "note": entry.note,
     }
+
+
+def export_csv(
+    name: str, path: Path | str, *, rows: int | None = None, wrong: float = 0.0, seed: int = 0
+) -> NDArray[np.int64]:
+    """Write a raw table with names in its first row, gaps included.
+
+    Parameters
+    ----------
+    name : {"nhanes", "adult"}
+        NHANES: 4,962 people, the label ``obese`` as they say it, and ``truth``, what was measured: a column to judge
+        by, never to learn from. Adult: all 48,842 rows, the label ``income``.
+    path : Path or str
+    rows : int, optional
+        Only the first so many.
+    wrong : float
+        Share of the labels to make wrong, at random.
+    seed : int
+        Decides which.
+
+    Returns
+    -------
+    integer array
+        The rows with wrong labels, as a spreadsheet numbers them: the names are in row 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(export_csv("adult", Path(folder) / "adult.csv", rows=100, wrong=0.1))
+    10
+    """
+    check_choice("name", name, ("nhanes", "adult"))
+    check_share("wrong", wrong)
+    label, table = ("obese", read_nhanes()) if name == "nhanes" else ("income", read_raw()[1])
+    first, second = sorted(set(table[label]))
+    if rows is not None:
+        table = table.head(check_at_least("rows", rows, 1))
+    rng = np.random.default_rng(check_seed("seed", seed))
+    chosen = np.sort(rng.choice(len(table), round(wrong * len(table)), replace=False))
+    labels = table[label].to_numpy(dtype=object, copy=True)
+    labels[chosen] = np.where(labels[chosen] == first, second, first)
+    write_output(Path(path), table.assign(**{label: labels}).to_csv(index=False).encode())
+    return chosen + 2

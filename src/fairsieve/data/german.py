@@ -11,68 +11,38 @@ from fairsieve.data.sources import encode, locate, one_hot, read_table
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
 
-# Every column in the order of the file; for the categorical ones, the text of each code (OpenML's words).
+# Every column in the order of the file; for the categorical ones, each code and its text (OpenML's words). The purpose
+# A47, vacation, never occurs.
+_COLUMNS = """
+checking_status: A11 <0; A12 0<=X<200; A13 >=200; A14 no checking
+duration
+credit_history: A30 no credits/all paid; A31 all paid; A32 existing paid; A33 delayed previously;
+    A34 critical/other existing credit
+purpose: A40 new car; A41 used car; A42 furniture/equipment; A43 radio/tv; A44 domestic appliance; A45 repairs;
+    A46 education; A48 retraining; A49 business; A410 other
+credit_amount
+savings_status: A61 <100; A62 100<=X<500; A63 500<=X<1000; A64 >=1000; A65 no known savings
+employment: A71 unemployed; A72 <1; A73 1<=X<4; A74 4<=X<7; A75 >=7
+installment_commitment
+personal_status: A91 male div/sep; A92 female div/dep/mar; A93 male single; A94 male mar/wid; A95 female single
+other_parties: A101 none; A102 co applicant; A103 guarantor
+residence_since
+property_magnitude: A121 real estate; A122 life insurance; A123 car; A124 no known property
+age
+other_payment_plans: A141 bank; A142 stores; A143 none
+housing: A151 rent; A152 own; A153 for free
+existing_credits
+job: A171 unemp/unskilled non res; A172 unskilled resident; A173 skilled; A174 high qualif/self emp/mgmt
+num_dependents
+own_telephone: A191 none; A192 yes
+foreign_worker: A201 yes; A202 no
+class: 1 good; 2 bad
+"""
 COLUMNS: dict[str, dict[str, str] | None] = {
-    "checking_status": {"A11": "<0", "A12": "0<=X<200", "A13": ">=200", "A14": "no checking"},
-    "duration": None,
-    "credit_history": {
-        "A30": "no credits/all paid",
-        "A31": "all paid",
-        "A32": "existing paid",
-        "A33": "delayed previously",
-        "A34": "critical/other existing credit",
-    },
-    "purpose": {  # A47, vacation, never occurs
-        "A40": "new car",
-        "A41": "used car",
-        "A42": "furniture/equipment",
-        "A43": "radio/tv",
-        "A44": "domestic appliance",
-        "A45": "repairs",
-        "A46": "education",
-        "A48": "retraining",
-        "A49": "business",
-        "A410": "other",
-    },
-    "credit_amount": None,
-    "savings_status": {
-        "A61": "<100",
-        "A62": "100<=X<500",
-        "A63": "500<=X<1000",
-        "A64": ">=1000",
-        "A65": "no known savings",
-    },
-    "employment": {"A71": "unemployed", "A72": "<1", "A73": "1<=X<4", "A74": "4<=X<7", "A75": ">=7"},
-    "installment_commitment": None,
-    "personal_status": {
-        "A91": "male div/sep",
-        "A92": "female div/dep/mar",
-        "A93": "male single",
-        "A94": "male mar/wid",
-        "A95": "female single",
-    },
-    "other_parties": {"A101": "none", "A102": "co applicant", "A103": "guarantor"},
-    "residence_since": None,
-    "property_magnitude": {
-        "A121": "real estate",
-        "A122": "life insurance",
-        "A123": "car",
-        "A124": "no known property",
-    },
-    "age": None,
-    "other_payment_plans": {"A141": "bank", "A142": "stores", "A143": "none"},
-    "housing": {"A151": "rent", "A152": "own", "A153": "for free"},
-    "existing_credits": None,
-    "job": {
-        "A171": "unemp/unskilled non res",
-        "A172": "unskilled resident",
-        "A173": "skilled",
-        "A174": "high qualif/self emp/mgmt",
-    },
-    "num_dependents": None,
-    "own_telephone": {"A191": "none", "A192": "yes"},
-    "foreign_worker": {"A201": "yes", "A202": "no"},
-    "class": {"1": "good", "2": "bad"},
+    name: dict(code.split(" ", 1) for code in codes.split("; ")) if codes else None
+    for name, _, codes in (
+        line.partition(": ") for line in _COLUMNS.strip().replace("\n    ", " ").splitlines()
+    )
 }
 
 

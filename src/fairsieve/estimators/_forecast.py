@@ -22,7 +22,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.rates import Rates
+from fairsieve.metrics import Rates
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

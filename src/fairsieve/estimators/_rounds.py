@@ -19,7 +19,7 @@ from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_c
 from fairsieve.estimators._learner import Folds, TrainingTask
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.rates import compared_rates
+from fairsieve.metrics import compared_rates
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import class_shares

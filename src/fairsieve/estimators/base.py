@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.metrics import Rates
 from fairsieve.notions import EO, find_notion
 from fairsieve.optional import is_dask
-from fairsieve.rates import Rates
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule

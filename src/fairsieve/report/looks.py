@@ -57,51 +57,35 @@ class Theme(NamedTuple):
     apart: tuple[str, str, str, str]
 
 
+# Each on a light and on a dark background.
+_HUES = {
+    "blue": ("#0B57A4", "#3D8FD1"),
+    "orange": ("#C0841A", "#F0B429"),
+    "sky": ("#1A96E0", "#9AD7F5"),
+    "green": ("#158058", "#43DDA6"),
+    "red": ("#A8320C", "#DD6A35"),
+    "pink": ("#A23E86", "#E08AC8"),
+    "black": ("#1F2328", "#F0F3F6"),
+    "grey": ("#767D86", "#8A9299"),
+}
+_COLOURS: dict[str, tuple[Any, Any]] = {
+    "background": ("#FFFFFF", "#171B20"),
+    "panel": ("#F6F8FA", "#1F252C"),
+    "line": ("#D5DBE1", "#3A434D"),
+    "ink": ("#1F2328", "#E8EDF2"),
+    "muted": ("#57606A", "#A7B1BC"),
+    "link": ("#0B57A4", "#86C5F7"),
+    "holds": (("#0F5C2E", "#DDF4E4"), ("#86E3AE", "#143524")),
+    "fails": (("#93290A", "#FDE7DF"), ("#FFAE92", "#44200F")),
+    "unknown": (("#4A525B", "#E9EDF1"), ("#C6CED6", "#2E363F")),
+    "apart": (("#EAF4EC", "#FFF3D1", "#FFE0A8", "#FFC57A"), ("#1D2E25", "#3A3014", "#574212", "#755408")),
+}
 THEMES = {
-    "light": Theme(
-        background="#FFFFFF",
-        panel="#F6F8FA",
-        line="#D5DBE1",
-        ink="#1F2328",
-        muted="#57606A",
-        link="#0B57A4",
-        hues={
-            "blue": "#0B57A4",
-            "orange": "#C0841A",
-            "sky": "#1A96E0",
-            "green": "#158058",
-            "red": "#A8320C",
-            "pink": "#A23E86",
-            "black": "#1F2328",
-            "grey": "#767D86",
-        },
-        holds=("#0F5C2E", "#DDF4E4"),
-        fails=("#93290A", "#FDE7DF"),
-        unknown=("#4A525B", "#E9EDF1"),
-        apart=("#EAF4EC", "#FFF3D1", "#FFE0A8", "#FFC57A"),
-    ),
-    "dark": Theme(
-        background="#171B20",
-        panel="#1F252C",
-        line="#3A434D",
-        ink="#E8EDF2",
-        muted="#A7B1BC",
-        link="#86C5F7",
-        hues={
-            "blue": "#3D8FD1",
-            "orange": "#F0B429",
-            "sky": "#9AD7F5",
-            "green": "#43DDA6",
-            "red": "#DD6A35",
-            "pink": "#E08AC8",
-            "black": "#F0F3F6",
-            "grey": "#8A9299",
-        },
-        holds=("#86E3AE", "#143524"),
-        fails=("#FFAE92", "#44200F"),
-        unknown=("#C6CED6", "#2E363F"),
-        apart=("#1D2E25", "#3A3014", "#574212", "#755408"),
-    ),
+    title: Theme(
+        hues={name: pair[place] for name, pair in _HUES.items()},
+        **{name: pair[place] for name, pair in _COLOURS.items()},
+    )
+    for place, title in enumerate(("light", "dark"))
 }
 
 # Series that look the same in every figure. Other series bring their look (``Series.look``), or are given one.

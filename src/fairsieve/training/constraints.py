@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from fairsieve.rates import Rates
+from fairsieve.metrics import Rates
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import Rows, Table
 

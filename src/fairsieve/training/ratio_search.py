@@ -16,9 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.metrics import accuracy_from_table
+from fairsieve.metrics import Rates, accuracy_from_table, compared_rates
 from fairsieve.notions import ANY, WRONG, Rate
-from fairsieve.rates import Rates, compared_rates
 from fairsieve.thresholds import ThresholdRule
 
 Floats = NDArray[np.float64]
