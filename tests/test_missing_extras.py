@@ -13,6 +13,9 @@ import pytest
 from packaging.requirements import Requirement
 
 import fairsieve
+from fairsieve.errors import MissingExtraError
+from fairsieve.optional import EXTRAS as OPTIONAL
+from fairsieve.optional import missing, require
 from tests.support.dependencies import EXTRAS, requirements
 
 # package hidden, what is tried, what is told
@@ -138,6 +141,7 @@ for number, (package, name) in enumerate(json.loads(sys.argv[2])):  # each in a 
 
 
 SOURCES = Path(fairsieve.__file__).parent
+MODULES = {"sklearn": "scikit-learn"}  # packages whose module is called otherwise
 BASE = {Requirement(one).name for one in requirements()[""]}
 PACKAGES = {extra: {Requirement(one).name for one in found} for extra, found in EXTRAS.items()}
 
@@ -177,15 +181,35 @@ def test_the_command_installs_what_was_missing():
         assert package in (PACKAGES[extra] if extra else BASE)
 
 
-def test_every_package_that_is_asked_for_is_in_the_extra_that_is_advised():
-    """In every call of ``require`` and every MissingExtraError of the library."""
-    calls = []
+def test_the_table_of_packages_that_may_be_missing_is_that_of_the_extras():
+    assert set(OPTIONAL) == set().union(*PACKAGES.values())
+    assert not [(name, extra) for name, extra in OPTIONAL.items() if name not in PACKAGES[extra]]
+
+
+@pytest.mark.parametrize("package", sorted(OPTIONAL))
+def test_the_extra_of_every_package_is_named_whichever_of_its_modules_is_asked_for(package):
+    for name in (package, f"{package}.no_such_module"):
+        told = str(missing(name, purpose="this"))
+        assert told == f"this needs {package}: pip install 'fairsieve[{OPTIONAL[package]}]'"
+    with pytest.raises(MissingExtraError, match=f"this needs {package}: pip install"):
+        require(f"{package}.no_such_module", purpose="this")
+
+
+def test_every_package_that_the_library_imports_is_in_an_extra_or_comes_with_it():
+    """Every import of the library, and every call of ``require`` and ``missing``."""
+    ours = {"fairsieve", "fairsieve_reproduction", *sys.stdlib_module_names}
+    # These come with dask, are told by name, or stand in what users hand over.
+    others = {"distributed", "joblibspark", "polars", "pyspark", "ray"}
+    wanted = set()
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = getattr(getattr(node, "func", None), "id", "")
-            if name in ("require", "MissingExtraError") and isinstance(node.args[0], ast.Constant):
-                extra = next(word.value for word in node.keywords if word.arg == "extra")
-                calls.append((node.args[0].value.partition(".")[0], ast.literal_eval(extra)))
-    assert len(calls) > 10
-    wrong = [(name, extra) for name, extra in calls if name not in (PACKAGES[extra] if extra else BASE)]
-    assert not wrong
+            if name in ("require", "missing", "import_module") and isinstance(node.args[0], ast.Constant):
+                wanted.add(node.args[0].value)
+            elif isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                wanted.add(node.module)
+    packages = {MODULES.get(one, one) for name in wanted for one in [name.partition(".")[0]]}
+    assert len(packages - ours) > 15
+    assert packages - ours - others <= set(OPTIONAL) | BASE

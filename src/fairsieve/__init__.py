@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairsieve import errors as errors
-from fairsieve.errors import MissingExtraError
+from fairsieve.optional import missing
 
 if TYPE_CHECKING:
     from fairsieve import data as data
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise MissingExtraError("torch", extra="torch", purpose=f"fairsieve.{name}") from None
+        raise missing("torch", purpose=f"fairsieve.{name}") from None
     found = globals()[name] = getattr(module, name)
     return found
 

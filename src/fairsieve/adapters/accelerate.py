@@ -13,13 +13,13 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.errors import MissingExtraError
+from fairsieve.optional import missing
 
 try:
     from accelerate import Accelerator
     from accelerate.data_loader import prepare_data_loader
 except ImportError as error:
-    raise MissingExtraError("accelerate", extra="accelerate", purpose="the Accelerate adapter") from error
+    raise missing("accelerate", purpose="the Accelerate adapter") from error
 
 
 def prepared_sieve(

@@ -12,12 +12,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
+from fairsieve.optional import missing
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ImportError as error:
-    raise MissingExtraError("lightning", extra="lightning", purpose="the Lightning callback") from error
+    raise missing("lightning", purpose="the Lightning callback") from error
 
 
 class FairRobustCallback(Callback):  # type: ignore[misc]

@@ -13,12 +13,13 @@ from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
 from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
-from fairsieve.errors import CheckpointError, InvalidInputError, MissingExtraError
+from fairsieve.errors import CheckpointError, InvalidInputError
+from fairsieve.optional import missing
 
 try:
     from transformers import Trainer, TrainerCallback
 except ImportError as error:
-    raise MissingExtraError("transformers", extra="transformers", purpose="the Trainer adapter") from error
+    raise missing("transformers", purpose="the Trainer adapter") from error
 
 FILE = "fairsieve.pt"
 

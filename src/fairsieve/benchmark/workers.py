@@ -196,7 +196,7 @@ def open_cluster(address: str | None, jobs: int | None = None) -> Iterator[int]:
 
 def _open_dask(place: str, stack: ExitStack) -> None:
     """Connect to a dask scheduler."""
-    distributed = require("dask.distributed", extra="dask", purpose="running on a dask cluster")
+    distributed = require("dask.distributed", purpose="running on a dask cluster")
     try:
         stack.enter_context(distributed.Client(f"tcp://{place}", timeout="20s"))
     except OSError as error:

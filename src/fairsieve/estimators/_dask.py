@@ -36,7 +36,7 @@ SAMPLE = 100_000  # rows that the estimate looks at
 
 def _dask(part: str = "") -> Any:
     """Import dask, or a part of it."""
-    return require(f"dask.{part}".rstrip("."), extra="dask", purpose="a fit on dask collections")
+    return require(f"dask.{part}".rstrip("."), purpose="a fit on dask collections")
 
 
 class _Part:

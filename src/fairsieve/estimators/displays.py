@@ -329,7 +329,7 @@ def _bootstrap(
 
 def _new_axes(columns: int) -> list[Any]:
     """Make axes side by side in a new figure, with the user's own backend and style."""
-    require("matplotlib", extra="plot", purpose="drawing figures")
+    require("matplotlib", purpose="drawing figures")
     from matplotlib import pyplot as plt
 
     _, axes = plt.subplots(1, columns, figsize=(5.2 * columns, 4), layout="constrained", squeeze=False)

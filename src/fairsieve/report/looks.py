@@ -146,7 +146,7 @@ def colour(look: Look) -> str:
 
 def pyplot() -> Any:
     """Return Matplotlib's pyplot in our style, drawing to files only."""
-    plt = require("matplotlib.pyplot", extra="plot", purpose="drawing figures")
+    plt = require("matplotlib.pyplot", purpose="drawing figures")
     plt.switch_backend("Agg")
     plt.rcParams.update(SETTINGS)
     return plt

@@ -79,7 +79,7 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 @functools.lru_cache(maxsize=2)
 def _load_booster(trees: str) -> Any:
     """Read trees in LightGBM's format; refuse numbers that are not finite."""
-    lightgbm = require("lightgbm", extra="lightgbm", purpose="reading this model")
+    lightgbm = require("lightgbm", purpose="reading this model")
     for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", trees, re.MULTILINE):
         if not all(math.isfinite(float(number)) for number in line.split()):
             raise ValueError("its trees hold a number that is not finite")
@@ -143,7 +143,7 @@ def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
     """Write a model into a folder; equal models give equal bytes."""
-    skops = require("skops.io", extra=None, purpose="keeping a model without pickle")
+    skops = require("skops.io", purpose="keeping a model without pickle")
     write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
 
 
@@ -194,7 +194,7 @@ def damaged(path: Path, error: Exception) -> InvalidInputError:
 
 def _load(path: Path) -> Pipeline:
     """Load an archive of skops; refuse one with other types, and run none of it."""
-    skops = require("skops.io", extra=None, purpose="reading a model")
+    skops = require("skops.io", purpose="reading a model")
     # The sizes that an archive declares may lie, and what reads it next may trust them: it is packed anew.
     content = _packed(read_archive(path, most=LARGEST))
     untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))

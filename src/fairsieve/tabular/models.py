@@ -157,7 +157,7 @@ def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int)
     """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
     codes = list(range(categories))
     if model == "lightgbm":
-        return require("lightgbm", extra="lightgbm", purpose="--model lightgbm").LGBMClassifier(
+        return require("lightgbm", purpose="--model lightgbm").LGBMClassifier(
             n_estimators=trees,
             random_state=seed,
             n_jobs=1 if rows < FEW_ROWS else 0,

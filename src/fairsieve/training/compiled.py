@@ -22,7 +22,7 @@ from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
 from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
 
-numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
+numba = require("numba", purpose="the compiled loop of the linear model")
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -193,7 +193,7 @@ def _new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool) -> Lin
             "penalty_weight must be 0 but for the linear model: pass None for the model, or add the penalty to a loss= "
             "of your own"
         )
-    require("torch", extra="torch", purpose="training a module by autograd")
+    require("torch", purpose="training a module by autograd")
     from fairsieve.training import models
 
     return models.AutogradTrainer(models.make_module(model, spec.data, spec.seed), spec)

@@ -111,7 +111,7 @@ class LinearRows:
         """Return the rows on a device of torch; in memory when None."""
         if device in (None, "cpu"):
             return self
-        torch = require("torch", extra="torch", purpose=f"training on the device {device!r}")
+        torch = require("torch", purpose=f"training on the device {device!r}")
         if str(device).startswith("cuda") and not torch.cuda.is_available():
             raise InvalidInputError(
                 f"device must be one that torch has; got {device!r}, and torch finds no CUDA: leave device out to "

@@ -119,7 +119,7 @@ class Fitted:
         """The trained model as a module; a linear model becomes a ``LogisticRegression`` (needs torch)."""
         if not isinstance(self.predictor, LinearModel):
             return self.predictor
-        require("torch", extra="torch", purpose="a linear model as a torch module")
+        require("torch", purpose="a linear model as a torch module")
         from fairsieve.training.models import LogisticRegression
 
         return LogisticRegression.from_linear(self.predictor)

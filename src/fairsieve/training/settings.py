@@ -161,7 +161,7 @@ class Settings:
 
 def _check_device(device: Any) -> None:
     """Refuse a device that torch cannot use here."""
-    torch = require("torch", extra="torch", purpose=f"training on the device {shown(device)}")
+    torch = require("torch", purpose=f"training on the device {shown(device)}")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:

@@ -127,4 +127,4 @@ def _quiet() -> Iterator[None]:
 
 def _import_fairlearn(part: str) -> Any:
     with _quiet():
-        return require(f"fairlearn.{part}", extra="fairlearn", purpose=f"fairlearn's {part}")
+        return require(f"fairlearn.{part}", purpose=f"fairlearn's {part}")

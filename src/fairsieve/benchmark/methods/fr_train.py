@@ -229,7 +229,7 @@ def _play(game: Any, epochs: int) -> None:
 @cache
 def _compiled() -> Any:
     """Compile the game; it is cached on disk where a folder can be written."""
-    require("numba", extra="reproduce", purpose="FR-Train")
+    require("numba", purpose="FR-Train")
     from fairsieve.training.compiled import compiled
 
     for name in ("_evaluate", "_add_slopes", "_play"):

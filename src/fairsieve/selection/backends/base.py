@@ -65,7 +65,7 @@ def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None)
         return name
     check_choice("backend", name, ("auto", "numpy", "torch"))
     if name == "torch" or (name == "auto" and device is not None):
-        require("torch", extra="torch", purpose="selecting where tensors are")
+        require("torch", purpose="selecting where tensors are")
         from fairsieve.selection.backends.torch import TorchBackend
 
         return TorchBackend(cells, device or "cpu")

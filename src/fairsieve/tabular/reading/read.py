@@ -172,7 +172,7 @@ def read_table(
 
 def _read_parquet(name: str, stream: IO[bytes]) -> pd.DataFrame:
     """Read a Parquet file; numbers keep their type, and a named index is a column."""
-    parquet = require("pyarrow.parquet", extra="table", purpose="reading Parquet")
+    parquet = require("pyarrow.parquet", purpose="reading Parquet")
     try:
         size = parquet.read_metadata(stream)
         if size.num_rows * size.num_columns > MOST_VALUES:
@@ -463,7 +463,7 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
             f"the table must be a data frame in memory; got a {type(frame).__name__} of "
             f"{type(frame).__module__.partition('.')[0]}: call .collect() first"
         )
-    arrow = require("pyarrow", extra="table", purpose="reading a data frame that is not of pandas")
+    arrow = require("pyarrow", purpose="reading a data frame that is not of pandas")
     table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
