@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairsieve.cli.signals import end_work, watch_signals
+from fairsieve.cli.terminal import end_work, watch_signals
 
 
 def main() -> None:

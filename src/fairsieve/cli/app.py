@@ -18,9 +18,8 @@ from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.demo_command import demo_command
 from fairsieve.cli.options import GroupedCommand
 from fairsieve.cli.reproduce_command import reproduce_command
-from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
-from fairsieve.cli.terminal import say_error, tolerate_terminals
+from fairsieve.cli.terminal import say_error, stop_status, tolerate_terminals
 from fairsieve.errors import FairsieveError, in_command
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}

@@ -1,17 +1,72 @@
-"""Print text as it is, report errors in one line, and end cleanly at Ctrl-C or SIGTERM."""
+"""Print text as it is, report errors in one line, and end cleanly at Ctrl-C or SIGTERM.
+
+Until the work has begun, and after it has ended, a signal ends the program at once; in between it cleans up first. Only
+the standard library is imported at the top, so that a signal is answered from the first moment on.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-import typer
-from rich.console import Console
-from rich.text import Text
+WATCHED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
-from fairsieve.cli.signals import begin_work, stop_status
+_received: int = 0
+
+
+def watch_signals() -> None:
+    """Leave at once at a signal, until :func:`begin_work`; one that is ignored, as under nohup, stays ignored."""
+    for number, default in WATCHED.items():
+        if signal.getsignal(number) is default:
+            signal.signal(number, _leave)
+
+
+def begin_work() -> None:
+    """Raise KeyboardInterrupt at a signal from now on, so that the work can clean up."""
+    for number in WATCHED:
+        if signal.getsignal(number) is _leave:
+            signal.signal(number, _interrupt)
+
+
+def end_work() -> None:
+    """Leave at once at a signal from now on: what is left is Python's own end, which would print a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
+            stream.flush()
+    # Python forgets the status where the signal came inside exec(), as when a dataclass is made.
+    if _received:
+        os._exit(stop_status())
+    for number in WATCHED:
+        if signal.getsignal(number) in (_leave, _interrupt):
+            signal.signal(number, _leave_quietly)
+
+
+def stop_status() -> int:
+    """Return the exit status that a shell expects of a program that a signal ended: 130 or 143."""
+    return 128 + (_received or signal.SIGINT)
+
+
+def _leave(number: int, _: Any) -> None:
+    """End at once: nothing has begun, and half-done imports would complain of an exception."""
+    os.write(2, b"Stopped before anything was begun.\n")
+    os._exit(128 + number)
+
+
+def _leave_quietly(number: int, _: Any) -> None:
+    """End at once, with nothing to say: all work is done, and what it printed is flushed."""
+    os._exit(128 + number)
+
+
+def _interrupt(number: int, _: Any) -> None:
+    """Raise KeyboardInterrupt in the main thread."""
+    global _received
+    _received = number
+    raise KeyboardInterrupt
 
 
 def tolerate_terminals() -> None:
@@ -32,6 +87,8 @@ def printable(text: str) -> str:
 
 def say(*lines: str, error: bool = False) -> None:
     """Print lines as they are, whatever is in them."""
+    from rich.console import Console
+
     console = Console(stderr=error)
     for line in lines:
         console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -39,6 +96,9 @@ def say(*lines: str, error: bool = False) -> None:
 
 def say_error(error: Exception | str) -> None:
     """Print an error as one line on standard error."""
+    from rich.console import Console
+    from rich.text import Text
+
     words = Text.assemble(("error: ", "bold red"), printable(" ".join(str(error).split())))
     Console(stderr=True).print(words, soft_wrap=True)
 
@@ -53,6 +113,8 @@ def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
         if not _was_stopped(error):
             raise
         _end_workers()
+        import typer
+
         say(f"Stopped. {left if isinstance(left, str) else left()}", error=True)
         raise typer.Exit(stop_status()) from None
 
