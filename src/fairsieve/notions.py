@@ -40,11 +40,13 @@ class Rate(NamedTuple):
 
     def complement(self, classes: int) -> Rate:
         """Return the share of the others, where it is a rate too; the rate itself where it is none."""
-        if self.predicted in (RIGHT, WRONG):
+        hits_any_class = self.true in (ANY, self.of_true)  # hits are chosen by the prediction alone
+        if self.predicted in (RIGHT, WRONG) and hits_any_class:
             return self._replace(predicted=RIGHT + WRONG - self.predicted)
-        if classes == 2 and self.of_predicted == ANY and self.predicted != ANY:
+        if classes == 2 and self.of_predicted == ANY and self.predicted >= 0 and hits_any_class:
             return self._replace(predicted=1 - self.predicted)
-        if classes == 2 and self.of_true == ANY and self.true != ANY:
+        hits_any_prediction = self.predicted in (ANY, self.of_predicted)
+        if classes == 2 and self.of_true == ANY and self.true >= 0 and hits_any_prediction:
             return self._replace(true=1 - self.true)
         return self
 
