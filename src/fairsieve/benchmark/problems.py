@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.data.catalogue import dataset
+from fairsieve.data.catalogue import DATASETS, dataset
 from fairsieve.data.flips import NoisyLabels, flip_greedily, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, synthetic_splits
@@ -21,7 +21,6 @@ from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_choice
 
-BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
 NOISES = (
     "none",
     "label",
@@ -139,7 +138,7 @@ def attack_problem(
 
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
-    check_choice("data", data, BATCH_SIZES)
+    check_choice("data", data, [name for name, entry in DATASETS.items() if entry.batch_size])
     epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == EO else 500
     ratio = 1.0 if noise == "none" else 1 - rate
-    return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=BATCH_SIZES[data])
+    return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=DATASETS[data].batch_size)

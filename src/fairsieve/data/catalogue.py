@@ -41,6 +41,8 @@ class Dataset:
         What a user must know before using it.
     bundled : bool
         It is part of the package.
+    batch_size : int
+        Of the paper's loop in ``fairsieve compare``; 0 for data that is not compared there.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Dataset:
     source: str
     note: str = ""
     bundled: bool = False
+    batch_size: int = 0
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -88,6 +91,7 @@ DATASETS: dict[str, Dataset] = {
             sensitive=("z",),
             licence="generated, no restrictions",
             source="Roh, Lee, Whang, Suh: Sample Selection for Fair and Robust Training, NeurIPS 2021, Sec. 5",
+            batch_size=100,
         ),
         Dataset(
             name="compas",
@@ -98,6 +102,7 @@ DATASETS: dict[str, Dataset] = {
             licence="none found",
             source="ProPublica (2016), Machine Bias: the COMPAS recidivism data of Broward County, Florida",
             note="The file holds names and birth dates of real people: loaded without them; do not share it.",
+            batch_size=200,
         ),
         Dataset(
             name="adult",
@@ -107,6 +112,7 @@ DATASETS: dict[str, Dataset] = {
             sensitive=("sex", "race"),
             licence="CC BY 4.0",
             source="Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, doi:10.24432/C5XW20",
+            batch_size=2000,
         ),
         Dataset(
             name="german",
@@ -117,6 +123,7 @@ DATASETS: dict[str, Dataset] = {
             licence="CC BY 4.0",
             source="Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository, doi:10.24432/C5NC77",
             note="Whether sex can be read from personal_status has been doubted (Grömping, 2019).",
+            batch_size=100,
         ),
     )
 }
