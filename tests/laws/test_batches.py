@@ -20,7 +20,6 @@ from fairsieve.selection.batches import (
     batch_shares,
     cell_quotas,
     draw_batches,
-    sample_weights,
     share_edges,
 )
 from fairsieve.selection.shuffle import shuffled, unshuffled
@@ -179,21 +178,6 @@ def test_more_batches(drawing, more):
     offsets = np.append(asked.offsets, batch_offsets(more, asked.seed, asked.epoch))
     longer = draw_batches(*rest, asked._replace(offsets=offsets))
     assert (longer[: asked.batches] == draw_batches(*drawing)).all()
-
-
-@given(tables(), st.data())
-def test_weights(table, data):
-    """Weights give each class its size and, within it, each group its ratio."""
-    ratios, counts = table
-    codes = np.repeat(np.arange(len(counts)), counts)
-    weights = sample_weights(np.arange(len(codes)), codes, ratios, counts)
-    assert (weights >= 0).all()
-    sums = np.bincount(codes, weights=weights, minlength=len(counts))
-    with_ratio = np.where(counts.reshape(ratios.shape) > 0, ratios, 0).sum(axis=1) > 0
-    expected = literal_shares(ratios, counts, counts.sum()) if counts.sum() else np.zeros(len(counts))
-    assert sums == pytest.approx(np.where(np.repeat(with_ratio, ratios.shape[1]), expected, 0), abs=1e-9)
-    order = data.draw(shuffles(len(codes)))
-    assert (sample_weights(order, codes, ratios, counts) == weights[order]).all()
 
 
 KEYS = st.tuples(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 99), st.integers(0, 99))

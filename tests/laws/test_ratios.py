@@ -17,7 +17,7 @@ from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
-from fairsieve.selection.ratios import cell_sizes, class_shares, move_ratios
+from fairsieve.selection.ratios import cell_sizes, class_shares, find_gaps, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
@@ -52,7 +52,9 @@ def moved(step, **changes):
     """The ratios after a step."""
     step = step._replace(**changes)
     ratios = step.ratios.copy()
-    move_ratios(ratios, *step[1:])
+    sizes = step.counts.reshape(ratios.shape)
+    gaps = find_gaps(step.sums, step.sums**2, sizes, step.rows, by_group=step.by_group)
+    move_ratios(ratios, gaps, step.size)
     return ratios
 
 
@@ -184,11 +186,11 @@ def test_sums(samples, dtype):
 
 def step_of(cells, sums, fairness):
     """Ratios after one step of 0.1 from where they start, by sums against each target."""
-    wanted, table = comparisons(fairness, cells), class_shares(cells.counts)
-    move_ratios(
-        table, np.array(sums, float), cells.counts.ravel(), np.array(wanted.rows), wanted.by_group, 0.1
+    wanted, counts = comparisons(fairness, cells), cells.counts
+    step = Step(
+        class_shares(counts), np.array(sums, float), counts, np.array(wanted.rows), wanted.by_group, 0.1
     )
-    return table
+    return moved(step)
 
 
 def test_three_classes_compare_the_rate_of_each_predicted_class():
@@ -226,7 +228,7 @@ def test_with_an_offset_of_one_a_step_is_that_of_the_authors(sums, counts, share
     ratios = np.array([[1 - shares[0], shares[0]], [1 - shares[1], shares[1]]])
     rows = np.array(comparisons("equalized_odds", Cells.of([0, 1], [0, 1])).rows)
     sizes = cell_sizes(np.array(counts), False, 1)
-    move_ratios(ratios, np.array([sums]), sizes, rows, False, 0.001)
+    ratios = moved(Step(ratios, np.array([sums]), sizes, rows, False, 0.001))
     assert ratios[:, 1] == pytest.approx(expected, abs=1e-12)
 
 

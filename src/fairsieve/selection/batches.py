@@ -55,21 +55,12 @@ def cell_quotas(
 
     A cell with nothing selected leaves its ratio to the others of its class.
     """
-    classes, groups = ratios.shape
-    total = counts.sum()
-    quotas = np.zeros(counts.size)
-    for label in range(classes):
-        of_class, present = 0, 0.0
-        for group in range(groups):
-            cell = label * groups + group
-            of_class += counts[cell]
-            present += ratios[label, group] if counts[cell] > 0 else 0.0
-        for group in range(groups):
-            cell = label * groups + group
-            if counts[cell] > 0:
-                share = ratios[label, group] / present if present > 0 else counts[cell] / of_class
-                quotas[cell] = share * batch_size * of_class / total
-    return quotas
+    table = counts.reshape(ratios.shape)
+    present = np.where(table > 0, ratios, 0.0)
+    present = np.where(present.sum(axis=1, keepdims=True) > 0, present, table)
+    shares = present / np.maximum(present.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    quotas = shares * batch_size * table.sum(axis=1, keepdims=True) / max(1, counts.sum())
+    return np.asarray(quotas.reshape(-1))
 
 
 def batch_shares(
@@ -81,12 +72,9 @@ def batch_shares(
     """
     quotas = cell_quotas(ratios, counts, batch_size)
     shares = np.floor(quotas + 1e-9).astype(np.int64)
-    remainders = quotas - shares
-    for _ in range(batch_size - shares.sum()):
-        cell = remainders.argmax()
-        shares[cell] += 1
-        remainders[cell] = -1.0
-    return shares
+    largest = np.argsort(shares - quotas, kind="stable")  # the largest remainders first
+    shares[largest[: batch_size - shares.sum()]] += 1
+    return np.asarray(shares)
 
 
 def share_edges(quotas: NDArray[Any]) -> NDArray[np.int64]:
@@ -144,21 +132,3 @@ def draw_batches(
         begin = end
         start += size
     return drawn.reshape(draw.batches, draw.size)
-
-
-def sample_weights(
-    selected: NDArray[np.int64], codes: NDArray[Any], ratios: NDArray[np.float64], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the weights of Eq. 3 for the selected samples, ``ratio · |S_y| / |S_cell|``.
-
-    For models that take weights in place of batches.
-
-    >>> ratios, counts = np.array([[0.5, 0.5]]), np.array([[1, 3]])
-    >>> sample_weights(np.arange(4), np.array([0, 1, 1, 1]), ratios, counts).round(3).tolist()
-    [2.0, 0.667, 0.667, 0.667]
-    """
-    table = counts.reshape(ratios.shape)
-    present = np.where(table > 0, ratios, 0.0)
-    shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
-    weights = shares * table.sum(axis=1, keepdims=True) / np.maximum(table, 1)
-    return np.asarray(weights.reshape(-1)[codes[selected]])

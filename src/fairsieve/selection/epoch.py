@@ -47,7 +47,7 @@ Batching = Literal["even", "paper"]
 
 
 class Rules(NamedTuple):
-    """What does not change from epoch to epoch, in a form that compiled code can take."""
+    """What does not change from epoch to epoch, as a tuple, which compiled code can take too."""
 
     codes: Any  # cell of each sample
     rows: NDArray[np.int64]  # comparisons, see fairness.py
@@ -294,7 +294,7 @@ class Plan:
             self._everyone = self.backend.hold(None)
         sums = self.backend.sum_signals(self.backend.measure(values, None), self._everyone)[0, 0]
         means = sums.reshape(self.cells.shape) / np.maximum(self.cell_counts, 1)
-        return np.asarray(np.vectorize(rounded)(means))  # alike however the samples are added up
+        return np.asarray(rounded(means))  # alike however the samples are added up
 
     def _follow_counts(self, before: NDArray[np.int64]) -> None:
         """Let a cell that keeps fewer samples weigh less: those left would make up for the ones believed wrong."""
@@ -304,12 +304,12 @@ class Plan:
 
     def _judge(self, judged: Judged) -> None:
         """Find the gaps, and let the ratios take the paper's step."""
-        rules, sums = self.rules, judged.sums
-        sizes = cell_sizes(judged.counts, rules.by_group, rules.count_offset)
-        self.gaps = find_gaps(sums, judged.squares, sizes, rules, self.cells.shape)
+        rules = self.rules
+        sizes = cell_sizes(judged.counts, rules.by_group, rules.count_offset).reshape(self.cells.shape)
+        options = {"by_group": rules.by_group, "has_ungrouped": rules.has_ungrouped}
+        self.gaps = find_gaps(judged.sums, judged.squares, sizes, rules.rows, **options)
         if self.balance is None:
-            step = rules.step_size
-            move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
+            move_ratios(self.ratios, self.gaps, rules.step_size)
 
     @property
     def limits(self) -> Limits:

@@ -38,75 +38,6 @@ def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
 
 
-def measure_gaps(
-    sums: NDArray[np.float64],
-    sizes: NDArray[Any],
-    rows: NDArray[np.int64],
-    by_group: bool,
-    groups: int,
-    has_ungrouped: bool,
-) -> NDArray[np.float64]:
-    """Return the widest gap of each comparison, and the groups that should rise and fall: (comparisons, 3).
-
-    Cells without samples are not compared; the two groups are one, or −1, where there is nothing to compare.
-
-    Parameters
-    ----------
-    sums : array of shape (targets, cells)
-        Signals against each target, summed over each cell's selected samples.
-    sizes : array of shape (cells,)
-        Selected samples of each cell, or what :func:`cell_sizes` makes of them.
-    rows, by_group
-        See :mod:`fairsieve.selection.fairness`.
-    has_ungrouped : bool
-        Whether the last column holds the samples without a group, which are not compared.
-    """
-    group_sizes = sizes.reshape(sizes.size // max(1, groups), groups).sum(axis=0)
-    found = np.zeros((rows.shape[0], 3))
-    for row in range(rows.shape[0]):
-        target, label, sign = rows[row]
-        highest, lowest, top, bottom = -np.inf, np.inf, -1, -1
-        for group in range(groups - 1 if has_ungrouped else groups):
-            cell = label * groups + group
-            if sizes[cell] == 0:
-                continue
-            size = float(group_sizes[group] if by_group else sizes[cell])
-            value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
-            if rounded(value) > rounded(highest):
-                highest, top = value, group
-            if rounded(value) < rounded(lowest):
-                lowest, bottom = value, group
-        found[row, 0], found[row, 1], found[row, 2] = rounded(highest - lowest), top, bottom
-    return found
-
-
-def move_ratios(
-    ratios: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    counts: NDArray[Any],
-    rows: NDArray[np.int64],
-    by_group: bool,
-    step_size: float,
-    has_ungrouped: bool = False,
-) -> None:
-    """Move the ratios one step (Eq. 6), in place.
-
-    Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
-    of its class goes from the group that should fall to the group that should rise. Ratios stay in [0, 1]
-    and every class keeps its sum. The other parameters are those of :func:`measure_gaps`.
-    """
-    gaps = measure_gaps(sums, counts, rows, by_group, ratios.shape[1], has_ungrouped)
-    widest, mover = 0.0, -1
-    for row in range(rows.shape[0]):
-        if gaps[row, 0] > widest:
-            widest, mover = gaps[row, 0], row
-    if mover >= 0:
-        label, rising, falling = rows[mover, 1], int(gaps[mover, 1]), int(gaps[mover, 2])
-        amount = min(step_size, ratios[label, falling], 1 - ratios[label, rising])
-        ratios[label, rising] = min(1.0, ratios[label, rising] + amount)
-        ratios[label, falling] = max(0.0, ratios[label, falling] - amount)
-
-
 class Gap(NamedTuple):
     """What one comparison found between the groups of a class."""
 
@@ -121,25 +52,56 @@ def find_gaps(
     sums: NDArray[np.float64],
     squares: NDArray[np.float64],
     sizes: NDArray[Any],
-    rules: Any,
-    shape: tuple[int, int],
+    rows: NDArray[np.int64],
+    *,
+    by_group: bool = False,
+    has_ungrouped: bool = False,
 ) -> list[Gap | None]:
-    """Return :func:`measure_gaps` with standard errors, from sums of squares too; None where there is no gap."""
-    table = sizes.reshape(shape)
-    over = np.broadcast_to(table.sum(axis=0), shape) if rules.by_group else table
-    measured = measure_gaps(sums, sizes, rules.rows, rules.by_group, shape[1], rules.has_ungrouped)
+    """Return the widest gap of each comparison; None where there are no two groups with samples.
+
+    Parameters
+    ----------
+    sums, squares : arrays of shape (targets, cells)
+        Signals against each target, and their squares, summed over each cell's selected samples.
+    sizes : array of shape (classes, groups)
+        Selected samples of each cell, or what :func:`cell_sizes` makes of them.
+    rows, by_group
+        See :mod:`fairsieve.selection.fairness`.
+    has_ungrouped : bool
+        Whether the last column holds the samples without a group, which are not compared.
+    """
+    over = np.broadcast_to(sizes.sum(axis=0), sizes.shape) if by_group else sizes
     found: list[Gap | None] = []
-    for (target, label, _), (size, rising, falling) in zip(rules.rows.tolist(), measured, strict=True):
-        if rising == falling:
+    for target, label, sign in rows.tolist():
+        groups = np.flatnonzero(sizes[label, :-1] if has_ungrouped else sizes[label])
+        row = slice(label * sizes.shape[1], (label + 1) * sizes.shape[1])
+        means, squared = (each[target, row][groups] / over[label, groups] for each in (sums, squares))
+        places = rounded(sign * means)
+        if not len(groups) or places.argmax() == places.argmin():
             found.append(None)
             continue
-        pair = [int(rising), int(falling)]
-        means, squared = (
-            each[target].reshape(shape)[label, pair] / over[label, pair] for each in (sums, squares)
-        )
-        error = float(np.sqrt((np.maximum(squared - means**2, 0) / over[label, pair]).sum()))
-        found.append(Gap(label, float(size), pair[0], pair[1], error))
+        pair = [places.argmax(), places.argmin()]
+        with np.errstate(invalid="ignore"):  # losses may be infinite
+            size = float(rounded(places[pair[0]] - places[pair[1]]))
+            variances = np.maximum(squared[pair] - means[pair] ** 2, 0)
+        error = float(np.sqrt((variances / over[label, groups[pair]]).sum()))
+        found.append(Gap(label, size, *groups[pair].tolist(), error))
     return found
+
+
+def move_ratios(ratios: NDArray[np.float64], gaps: list[Gap | None], step_size: float) -> None:
+    """Move the ratios one step (Eq. 6), in place.
+
+    Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
+    of its class goes from the group that should fall to the group that should rise. Ratios stay in [0, 1]
+    and every class keeps its sum.
+    """
+    widest = max((gap for gap in gaps if gap is not None), key=lambda gap: gap.size, default=None)
+    if widest is not None and widest.size > 0:
+        label, rising, falling = widest.label, widest.rising, widest.falling
+        amount = min(step_size, ratios[label, falling], 1 - ratios[label, rising])
+        ratios[label, rising] = min(1.0, ratios[label, rising] + amount)
+        ratios[label, falling] = max(0.0, ratios[label, falling] - amount)
 
 
 class Balance:
@@ -226,9 +188,9 @@ def balanced_ratios(
     return ratios
 
 
-def rounded(value: float) -> float:
-    """Round a mean or a gap to a multiple of 2⁻³², so that sums added up in another order compare alike."""
-    return float(np.rint(value * 4294967296.0)) / 4294967296.0
+def rounded(values: Any) -> Any:
+    """Round means or gaps to multiples of 2⁻³², so that sums added up in another order compare alike."""
+    return np.rint(values * 2.0**32) / 2.0**32
 
 
 def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDArray[np.float64]:

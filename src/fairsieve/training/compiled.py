@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.optional import require
-from fairsieve.selection.batches import batch_count, batch_shares, cell_quotas
-from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
+from fairsieve.selection.batches import batch_count
+from fairsieve.selection.ratios import cell_sizes, rounded, selection_bounds
 from fairsieve.selection.search import budget_used
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
@@ -44,8 +44,7 @@ def compiled(function: Function, *, fastmath: bool = False) -> Function:
 
 # Plain functions that are written so that numba can compile them too: what they do is said once.
 for _shared in (
-    *(batch_count, cell_quotas, batch_shares, cell_sizes),
-    *(budget_used, measure_gaps, move_ratios, rounded, selection_bounds),
+    *(batch_count, budget_used, cell_sizes, rounded, selection_bounds),
     *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan, adam_step),
 ):
     numba.extending.register_jitable(_shared)
@@ -178,6 +177,58 @@ def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, wanted: int)
 
 
 @compiled
+def _move_ratios(ratios: Floats, sums: Floats, sizes: Floats, rules: Any) -> None:
+    """Move the ratios one step, as :func:`~fairsieve.selection.ratios.move_ratios` does by the widest gap."""
+    rows, groups = rules.rows, ratios.shape[1]
+    group_sizes = sizes.reshape(ratios.shape).sum(axis=0)
+    widest, label, rising, falling = 0.0, -1, -1, -1
+    for row in range(rows.shape[0]):
+        target, of_class, sign = rows[row]
+        highest, lowest, top, bottom = -np.inf, np.inf, -1, -1
+        for group in range(groups - 1 if rules.has_ungrouped else groups):
+            cell = of_class * groups + group
+            if sizes[cell] == 0:
+                continue
+            size = group_sizes[group] if rules.by_group else sizes[cell]
+            value = rounded(float(sign * sums[target, cell]) / float(size))
+            if value > highest:
+                highest, top = value, group
+            if value < lowest:
+                lowest, bottom = value, group
+        if top >= 0 and rounded(highest - lowest) > widest:
+            widest, label, rising, falling = rounded(highest - lowest), of_class, top, bottom
+    if label >= 0:
+        amount = min(rules.step_size, ratios[label, falling], 1 - ratios[label, rising])
+        ratios[label, rising] = min(1.0, ratios[label, rising] + amount)
+        ratios[label, falling] = max(0.0, ratios[label, falling] - amount)
+
+
+@compiled
+def _batch_shares(ratios: Floats, counts: Integers, batch_size: int) -> Integers:
+    """Return the cells' places in every batch, as :func:`~fairsieve.selection.batches.batch_shares` does."""
+    classes, groups = ratios.shape
+    quotas = np.zeros(counts.size)
+    for label in range(classes):
+        cells = range(label * groups, (label + 1) * groups)
+        of_class, present = 0, 0.0
+        for cell in cells:
+            of_class += counts[cell]
+            present += ratios[label, cell - label * groups] if counts[cell] > 0 else 0.0
+        for cell in cells:
+            if counts[cell] > 0:
+                ratio = ratios[label, cell - label * groups]
+                share = ratio / present if present > 0 else counts[cell] / of_class
+                quotas[cell] = share * batch_size * of_class / counts.sum()
+    shares = np.floor(quotas + 1e-9).astype(np.int64)
+    remainders = quotas - shares
+    for _ in range(batch_size - shares.sum()):
+        cell = remainders.argmax()
+        shares[cell] += 1
+        remainders[cell] = -1.0
+    return shares
+
+
+@compiled
 def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers, counts: Integers) -> Any:
     """Draw the epoch's batches, as :meth:`~fairsieve.selection.epoch.Plan.batches` does."""
     rules = problem.rules
@@ -185,7 +236,7 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
     by_cell = rules.weighted and epoch >= rules.warmup_epochs and selected.size > 0
     members, sizes, shares = selected, np.full(1, selected.size), np.full(1, size)
     if by_cell:
-        sizes, shares = counts, batch_shares(ratios, counts, size)
+        sizes, shares = counts, _batch_shares(ratios, counts, size)
         members, filled = np.empty_like(selected), np.cumsum(counts) - counts
         for i in selected:
             members[filled[rules.codes[i]]] = i
@@ -286,8 +337,7 @@ def train_epochs(
                     for i in selected:
                         sums[t, rules.codes[i]] += signals[t, i]
                 sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
-                by_group, step_size = rules.by_group, rules.step_size
-                move_ratios(ratios, sums, sizes, rules.rows, by_group, step_size, rules.has_ungrouped)
+                _move_ratios(ratios, sums, sizes, rules)
             bounds = selection_bounds(ratios, rules.has_ungrouped)
         if selective and (rules.constrained or rules.budget < n):
             selected, counts = _select(losses, rules.codes, bounds, rules.constrained, rules.budget)
