@@ -433,7 +433,7 @@ def run(raw: Raw, task: tuple[str, str, str, int], arguments: argparse.Namespace
         "balanced": float(np.nanmean(by_class)),
         "mean gap": float(np.nanmean(np.abs(by_class[:, 0] - by_class[:, 1]))),
         "disparity": float(equalized_odds_disparity(true, predicted, sensitive_features=column)),
-        "worst cell": min(float((predicted == true)[cell].mean()) for cell in cells if cell.sum() >= 10),
+        "worst cell": min([float((predicted == true)[c].mean()) for c in cells if c.sum() >= 10], default=float("nan")),
         "seconds an epoch": seconds,
         **extra,
     }  # fmt: skip

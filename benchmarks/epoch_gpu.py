@@ -1,6 +1,7 @@
 """An epoch's plan on a GPU, from a model's outputs to batches on the device: its answers, and its time.
 
     python benchmarks/epoch_gpu.py            # --problems 40 --repeats 9 --out FILE
+    python benchmarks/epoch_gpu.py --device cpu --problems 2 --repeats 1 --sizes 1000        # does it run?
 
 Times are medians of repeats, host work included: from ``sampler.update(outputs)`` until the epoch's batches
 are a tensor on the device. The first call, with a new sampler, is measured in a fresh process whose
@@ -15,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 import torch
 
 from fairsieve import FairRobustBatchSampler, select
+from fairsieve.sampling.losses import cross_entropy
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 
@@ -31,14 +33,20 @@ OPTIONS: dict[str, Any] = {"clean_ratio": 0.9, "warmup_epochs": 0}
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity", None)
 
 
-def median_ms(call: Callable[[], object], repeats: int) -> float:
+def wait(device: str) -> None:
+    """Wait until the device has finished."""
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def median_ms(call: Callable[[], object], repeats: int, device: str) -> float:
     """Return the median milliseconds of a call, until the device has finished, after two that are not counted."""
     times = []
     for repeat in range(repeats + 2):
-        torch.cuda.synchronize()
+        wait(device)
         started = time.perf_counter()
         call()
-        torch.cuda.synchronize()
+        wait(device)
         if repeat >= 2:
             times.append(1000 * (time.perf_counter() - started))
     return statistics.median(times)
@@ -74,14 +82,14 @@ def problem(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
     return losses, labels, columns, options, rng.random((classes, n)).astype(losses.dtype)
 
 
-def check(problems: int, seed: int = 0) -> int:
+def check(problems: int, device: str, largest: int = 10**6, seed: int = 0) -> int:
     """Compare plans and selections on the device with the host's; return how many were equal."""
     rng = np.random.default_rng(seed)
     for _ in range(problems):
-        losses, labels, groups, options, signals = problem(rng, int(10 ** rng.uniform(2, 6)))
-        tensors = [torch.from_numpy(array).cuda() for array in (losses, labels, groups, signals)]
+        losses, labels, groups, options, signals = problem(rng, int(10 ** rng.uniform(2, np.log10(largest))))
+        tensors = [torch.from_numpy(array).to(device) for array in (losses, labels, groups, signals)]
         host = Plan(Cells.of(labels, groups), **options, backend="numpy")
-        plan = Plan(Cells.of(*tensors[1:3]), **options)
+        plan = Plan(Cells.of(*tensors[1:3]), **options, backend="torch", device=device)
         for epoch in range(3):
             rows = len(host.comparisons.targets)
             host.update(losses, signals[:rows])
@@ -89,25 +97,25 @@ def check(problems: int, seed: int = 0) -> int:
             plan.epoch = epoch
             plan.update(tensors[0], tensors[3][:rows])
             batches = plan.batches()
-            assert batches.is_cuda
+            assert batches.device.type == torch.device(device).type
             assert torch.equal(batches.cpu(), expected)
-            assert torch.equal(plan.indices.cpu(), torch.from_numpy(host.indices))
+            assert torch.equal(torch.as_tensor(plan.indices).cpu(), torch.from_numpy(host.indices))
             assert plan.ratios.tobytes() == host.ratios.tobytes()
             host.epoch = epoch + 1
             tensors[0], losses = tensors[0].roll(1), np.roll(losses, 1)
-        found = select(tensors[0], *tensors[1:3], host.ratios, options["clean_ratio"])
+        found = select(tensors[0], *tensors[1:3], host.ratios, options["clean_ratio"], backend="torch")
         wanted = select(losses, labels, groups, host.ratios, options["clean_ratio"], backend="numpy")
         assert torch.equal(found.indices.cpu(), torch.from_numpy(wanted.indices))
     return problems
 
 
-def new_problem(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def new_problem(n: int, device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return outputs (one logit each), labels and groups of two classes and groups, on the device."""
-    generator = torch.Generator("cuda").manual_seed(n)
+    generator = torch.Generator(device).manual_seed(n)
     labels, groups = (
-        torch.randint(0, 2, (n,), device="cuda", generator=generator, dtype=torch.uint8) for _ in range(2)
+        torch.randint(0, 2, (n,), device=device, generator=generator, dtype=torch.uint8) for _ in range(2)
     )
-    noise = torch.empty(n, device="cuda").normal_(generator=generator)
+    noise = torch.empty(n, device=device).normal_(generator=generator)
     return noise + 2 * labels.float() - 1, labels, groups
 
 
@@ -119,53 +127,47 @@ def one_epoch(sampler: FairRobustBatchSampler, outputs: torch.Tensor) -> torch.T
     return batches
 
 
-def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 9) -> dict[str, Any]:
+def measure(sizes: Sequence[int], repeats: int, device: str) -> dict[str, Any]:
     """Return milliseconds by number of samples, and what the card is."""
     rows = []
     for n in sizes:
-        outputs, labels, groups = new_problem(n)
+        outputs, labels, groups = new_problem(n, device)
         row: dict[str, Any] = {
             "samples": n,
-            "torch.sort": median_ms(lambda o=outputs: torch.sort(o), repeats),
+            "torch.sort": median_ms(lambda o=outputs: torch.sort(o), repeats, device),
         }
         sampler = FairRobustBatchSampler(labels, groups, 1000, **OPTIONS)
-        row["epoch"] = median_ms(lambda s=sampler, o=outputs: one_epoch(s, o), repeats)
-        row |= parts(sampler, outputs, repeats)
+        row["epoch"] = median_ms(lambda s=sampler, o=outputs: one_epoch(s, o), repeats, device)
+        row |= parts(sampler, outputs, repeats, device)
         del sampler
         losses, ratios = outputs.abs(), np.full((2, 2), 0.5)
         row["select"] = median_ms(
-            lambda a=losses, y=labels, z=groups, r=ratios: select(a, y, z, r, 0.9), repeats
+            lambda a=losses, y=labels, z=groups, r=ratios: select(a, y, z, r, 0.9), repeats, device
         )
         rows.append(row)
-        torch.cuda.empty_cache()
-    first = first_call_seconds()
+    is_gpu = device != "cpu"
     return {
-        "device": torch.cuda.get_device_name(),
+        "device": torch.cuda.get_device_name() if is_gpu else "a processor",
         "torch": torch.__version__,
-        "first call, s": first,
+        "first call, s": first_call_seconds() if is_gpu else float("nan"),
         "milliseconds": rows,
     }
 
 
-def parts(sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int) -> dict[str, float]:
+def parts(
+    sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int, device: str
+) -> dict[str, float]:
     """Return milliseconds of the parts of an epoch."""
     plan, backend = sampler.plan, sampler.plan.backend
-    losses, signals = sampler._measured(outputs, torch_loss)
+    losses, signals = sampler._measured(outputs, cross_entropy)
     measured = backend.measure(losses, signals)
     return {
-        "doubts": median_ms(lambda: sampler._measured(outputs, torch_loss), repeats),
-        "order": median_ms(lambda: backend.measure(losses, signals), repeats),
-        "sums": median_ms(lambda: backend.sum_signals(measured, plan._selected), repeats),
-        "selection": median_ms(lambda: backend.select(measured, plan.limits), repeats),
-        "batches": median_ms(plan.batches, repeats),
+        "doubts": median_ms(lambda: sampler._measured(outputs, cross_entropy), repeats, device),
+        "order": median_ms(lambda: backend.measure(losses, signals), repeats, device),
+        "sums": median_ms(lambda: backend.sum_signals(measured, plan._selected), repeats, device),
+        "selection": median_ms(lambda: backend.select(measured, plan.limits), repeats, device),
+        "batches": median_ms(plan.batches, repeats, device),
     }
-
-
-def torch_loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the default loss."""
-    from fairsieve.sampling.losses import cross_entropy
-
-    return cross_entropy(outputs, targets)
 
 
 FIRST = """
@@ -194,12 +196,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--problems", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    if not torch.cuda.is_available():
-        raise SystemExit("no GPU that torch can use")
-    print(check(arguments.problems), "problems: the same plans on the host and on the device", flush=True)
-    found = measure(repeats=arguments.repeats)
+    device = arguments.device
+    if device != "cpu" and not torch.cuda.is_available():
+        raise SystemExit("no GPU that torch can use; --device cpu shows that the program runs")
+    largest = min(10**6, max(arguments.sizes))
+    print(
+        check(arguments.problems, device, largest),
+        "problems: the same plans on the host and on the device",
+        flush=True,
+    )
+    found = measure(arguments.sizes, arguments.repeats, device)
     for row in found["milliseconds"]:
         print({name: round(value, 3) for name, value in row.items()})
     print(found["device"], "torch", found["torch"], f"first call {found['first call, s']:.2f} s")
