@@ -145,7 +145,7 @@ class LinearTrainer(Trainer):
         )
 
     def run_epoch(self) -> None:
-        if self.renews_directions:
+        if self.renews_directions and not self.plan.in_warmup:
             self.directions[...] = self.find_directions()
         if self.problem is not None:
             epochs = self.settings.epochs
@@ -281,7 +281,8 @@ def penalty_directions(
         The samples in play.
     """
     outputs = parameters.size // (features.shape[1] + 1)
-    inside = (cells.group_codes < cells.named_groups) & np.isin(np.arange(len(cells)), selected)
+    inside = np.zeros(len(cells), dtype=bool)
+    inside[selected] = cells.group_codes[selected] < cells.named_groups
     members, many = cells.group_codes[:, None] == np.arange(cells.named_groups), max(int(inside.sum()), 1)
     centred = np.where(inside[:, None], members - members[inside].sum(axis=0) / many, 0.0) / (2 * many)
     decisions, shares = _scores(features, parameters, outputs), np.eye(outputs)
@@ -290,12 +291,12 @@ def penalty_directions(
     rows = []
     for label in classes:
         for output in range(outputs):
-            counted = centred
+            sign, played = 1.0, inside
             if label != EVERYONE:
                 sign = 1.0 if label == (output if outputs > 1 else 1) else -1.0
-                wrong = (cells.label_codes == label) & (sign * decisions[:, output] < 0)
-                counted = sign * centred * wrong[:, None]
-            for slope, constant in zip(counted.T @ features, counted.sum(axis=0), strict=True):
+                played = inside & (cells.label_codes == label) & (sign * decisions[:, output] < 0)
+            counted = sign * centred[played]  # the wrong decisions are a small part of all
+            for slope, constant in zip(counted.T @ features[played], counted.sum(axis=0), strict=True):
                 share = shares[output]
                 rows.append(np.concatenate([np.outer(share, slope).reshape(-1), share * constant]))
     return np.array(rows).reshape(-1, parameters.size)
