@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent
 # Compiled kernels are cached on disk, and that cache does not notice a change in a kernel that
 # another file's kernel calls. A cache of its own for each state of the files with kernels, and of those that they
 # call, does; a change of any other file compiles nothing anew.
-FOLDERS = ("selection", "training", "benchmark/methods")
-SOURCES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"src/fairsieve/{folder}/*.py"))
+FOLDERS = ("src/fairsieve/selection", "src/fairsieve/training", "reproduction/fairsieve_reproduction/methods")
+SOURCES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.py"))
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
 os.environ.setdefault("NUMBA_OPT", "1")  # compiling takes longer here than what is compiled

@@ -16,7 +16,7 @@ import numpy as np
 from fairsieve import FairRobustClassifier
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.training.fit import fit
+from fairsieve_reproduction.methods.loop import fit_paper
 
 RATES, CHECKED = (0.1, 0.15, 0.2), (0, 100, 200, 400)
 
@@ -38,7 +38,7 @@ def main() -> None:
             problem = make_problem("synthetic", "label-without-group", rate, seed)
             train, test = problem.train, problem.test
             for method in ("lr", "fairsieve"):
-                fitted = fit(None, train, method, seed=seed, clean_ratio=1 - rate, compiled=True)
+                fitted = fit_paper(train, method, seed=seed, clean_ratio=1 - rate)
                 found.setdefault(method, []).append(measure(fitted.predict(test.features), test))
             true = np.where(problem.flipped, 1 - train.labels, train.labels)
             order = np.random.default_rng([seed, 9]).permutation(len(train))

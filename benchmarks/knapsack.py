@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairsieve.benchmark.contract import TrainingInput
 from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.methods.contract import TrainingInput
-from fairsieve.benchmark.methods.variants import exact_selection, train_variant
 from fairsieve.benchmark.problems import make_problem, paper_settings
 from fairsieve.selection.select import select_cells
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.settings import TrainingSpec, selection_method
+from fairsieve_reproduction.methods.variants import exact_selection, train_variant
 
 EVERY = 25  # epochs between two selections that are compared
 

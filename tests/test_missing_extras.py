@@ -82,8 +82,8 @@ def parquet(folder):
 
 def method(name):
     from fairsieve.data import make_synthetic
-    from fairsieve.benchmark.methods.contract import TrainingInput
-    from fairsieve.benchmark.methods.registry import METHODS
+    from fairsieve.benchmark.contract import TrainingInput
+    from fairsieve_reproduction.methods.registry import METHODS
     from fairsieve.training.settings import Settings
 
     data = make_synthetic(60, seed=0)

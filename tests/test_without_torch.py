@@ -13,7 +13,14 @@ from fairsieve import fit
 from fairsieve.data import make_synthetic
 
 NEEDS_TORCH = {"FairRobustBatchSampler", "ShardedBatchSampler", "sample_losses", "shard_of"}
-METHODS = ["lr", "itlm", "fairbatch", "fairsieve", "fairsieve-no-constraints", "fairsieve-no-weights"]
+METHODS = [
+    "lr",
+    "itlm",
+    "fairbatch",
+    "sample-selection",
+    "sample-selection-no-constraints",
+    "sample-selection-no-weights",
+]
 SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
 # What must work, in one process; it tells what needs an extra, and the models of fit.
@@ -69,7 +76,6 @@ calls = {name: lambda name=name: getattr(fairsieve, name) for name in fairsieve.
     "model": lambda: fitted.model,
     "module": lambda: fairsieve.fit(abs, small),
     "device": lambda: fairsieve.fit(None, small, device="cuda"),
-    "compiled": lambda: fairsieve.fit(None, small, compiled=True),
 }
 for name, call in calls.items():
     try:
@@ -106,7 +112,6 @@ def test_what_needs_an_extra_names_it(told):
         "model": ("a linear model as a torch module", "torch", "torch"),
         "module": ("training a module by autograd", "torch", "torch"),
         "device": ("training on the device 'cuda'", "torch", "torch"),
-        "compiled": ("the compiled loop of the linear model", "numba", "reproduce"),
     } | {name: (f"fairsieve.{name}", "torch", "torch") for name in NEEDS_TORCH}
     assert told["needs"] == {
         name: f"{purpose} needs {package}: pip install 'fairsieve[{extra}]'"

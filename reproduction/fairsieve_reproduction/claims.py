@@ -18,7 +18,7 @@ from scipy import stats
 
 from fairsieve.notions import BY_SHORT, EO
 from fairsieve.benchmark.measures import standard_error
-from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.records import Record
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.experiments import (

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.notions import DP, EO
-from fairsieve.benchmark.methods.contract import Method
-from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve.benchmark.contract import Method
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve_reproduction.published import PaperColumn, paper_tables
 from fairsieve.benchmark.run import Comparison, ValidationKind
@@ -139,8 +139,6 @@ class Scope:
         The group to attack of a data set, in place of the one by the paper's rule.
     as_authors : bool
         Whether the method selects as in the authors' code, and not as in the paper's text.
-    tunes_pace : bool
-        Whether learning rates and lengths, and the weights of the published FR-Train, are chosen too.
 
     Examples
     --------
@@ -156,7 +154,6 @@ class Scope:
     method_seeds: Mapping[str, int] = field(default_factory=dict)
     attacked: Mapping[str, str] = field(default_factory=dict)
     as_authors: bool = False
-    tunes_pace: bool = False
 
     def seeds_for(self, experiment: Experiment) -> range:
         """Return the seeds of an experiment."""
@@ -181,7 +178,7 @@ class Scope:
         has the authors' own settings, which are the defaults, and its ablations always have what it has.
         """
         method = METHODS[experiment.method]
-        single = not (self.tunes_pace and method.pace) if pace else not method.candidates
+        single = not (method.pace if pace else method.candidates)
         ours = experiment.method in ABLATIONS
         if self.quick or single or experiment.fixed or (ours and experiment.data == "synthetic"):
             return None
@@ -351,28 +348,27 @@ class Results:
             if "tuning" in record["settings"]:
                 self.names.clear()  # a choice of hyperparameters names runs anew
 
+    def choice(self, experiment: Experiment, pace: Mapping[str, Any] | None = None) -> Record | None:
+        """Return the record of the hyperparameters chosen at a pace, or of the pace, where that is None."""
+        tuned = self.scope.tuned_as(experiment, pace=pace is None)
+        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned, pace)))
+
     def choices(self, experiment: Experiment) -> list[Record]:
         """Return the records of the choices that an experiment uses: of its pace, then of its hyperparameters."""
-        found: list[Record] = []
-        pace: dict[str, Any] | None = None
-        for is_pace in (True, False):
-            tuned = self.scope.tuned_as(experiment, pace=is_pace)
-            if tuned is not None:
-                asked = self.scope.tuning_settings(tuned, None if is_pace else pace or {})
-                record = self.records.get(fingerprint(asked))
-                if record is None:
-                    return found
-                found.append(record)
-                pace = record["hyperparameters"] if is_pace else pace
-        return found
+        pace = self.choice(experiment)
+        other = self.choice(experiment, pace["hyperparameters"] if pace else {})
+        return [record for record in (pace, other) if record is not None]
 
     def chosen(self, experiment: Experiment) -> dict[str, Any] | None:
-        """Return the pace and the hyperparameters of an experiment: empty for defaults, None before the choices."""
-        needed = sum(self.scope.tuned_as(experiment, pace=is_pace) is not None for is_pace in (True, False))
-        found = self.choices(experiment)
-        if len(found) < needed:
+        """Return the pace and the hyperparameters of an experiment; None before hyperparameters are chosen.
+
+        Where no pace is chosen yet, it is the default.
+        """
+        found = [record["hyperparameters"] for record in self.choices(experiment)]
+        tuned = self.scope.tuned_as(experiment)
+        if tuned is not None and not any(set(METHODS[tuned.method].candidates) <= set(one) for one in found):
             return None
-        return {name: value for record in found for name, value in record["hyperparameters"].items()}
+        return {name: value for one in found for name, value in one.items()}
 
     def name(self, experiment: Experiment, seed: int) -> str:
         """Return the name of a run in records; experiments with the same hyperparameters share it."""

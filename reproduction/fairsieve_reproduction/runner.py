@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairsieve.benchmark.methods.contract import combinations
-from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve.benchmark.contract import combinations
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve_reproduction.experiments import Experiment, Results, Scope
@@ -87,12 +87,8 @@ def _tuning_jobs(experiments: Sequence[Experiment], results: Results, *, pace: b
     wanted = dict.fromkeys(results.scope.tuned_as(experiment, pace=pace) for experiment in experiments)
     found = []
     for each in (each for each in wanted if each is not None):
-        given = None
-        if not pace:
-            paced = results.scope.tuned_as(each, pace=True) is not None
-            if paced and not results.choices(each):
-                continue  # the pace comes first
-            given = dict(results.choices(each)[0]["hyperparameters"]) if paced else {}
+        chosen = results.choice(each)
+        given = None if pace else dict(chosen["hyperparameters"]) if chosen else {}
         asked = results.scope.tuning_settings(each, given)
         if fingerprint(asked) not in results.records:
             found.append(_Job(each, None, partial(_choose_once, each, results.scope, given)))
@@ -103,7 +99,7 @@ def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]
     """List the runs that are not recorded yet, each once."""
     scope, todo = results.scope, {}
     for each in experiments:
-        comparison, method = scope.comparison(each, results.chosen(each)), scope.method(each)
+        comparison, method = scope.comparison(each, results.chosen(each)), METHODS[scope.method(each)]
         for seed in scope.seeds_for(each):
             if results.run(each, seed) is None:
                 todo[results.name(each, seed)] = _Job(each, seed, partial(run_one, comparison, method, seed))

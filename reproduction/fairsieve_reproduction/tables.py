@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.notions import NOTIONS
-from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.claims import Judgement, verdict_word
 from fairsieve_reproduction.experiments import OURS, Protocols, Results, column_experiment

@@ -11,7 +11,6 @@ from tests.bad_input.api_core import NOTIONS, WHOLE
 from tests.bad_input.api_learning import trained
 from tests.bad_input.entry import Bad, X, samples
 
-from fairsieve.benchmark.methods.registry import find_methods
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.run import Comparison
 from fairsieve.data import (
@@ -27,6 +26,7 @@ from fairsieve.data.catalogue import export_csv
 from fairsieve.data.sources import fetch
 from fairsieve.errors import MissingDataError
 from fairsieve_reproduction.experiments import find_items
+from fairsieve_reproduction.methods.registry import find_methods
 
 NOWHERE = Path("no-such-folder")
 

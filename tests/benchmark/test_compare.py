@@ -12,12 +12,12 @@ from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
 from fairsieve.benchmark import run
-from fairsieve.benchmark.methods.registry import find_methods
 from fairsieve.benchmark.records import read_results
 from fairsieve.cli.app import app
 from fairsieve.data import synthetic_splits
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
+from fairsieve_reproduction.methods.registry import find_methods
 
 QUICK = ("--no-tune", "--epochs", "4", "--jobs", "1")
 ROWS = 400

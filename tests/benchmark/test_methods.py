@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 
 from fairsieve import Samples
+from fairsieve.benchmark.contract import Method, Trained, TrainingInput
 from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.methods.contract import Method, Trained, TrainingInput
-from fairsieve.benchmark.methods.noise_losses import estimate_noise_rates
-from fairsieve.benchmark.methods.registry import METHODS, find_methods
-from fairsieve.benchmark.methods.variants import authors_prefix, exact_selection
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.run import choose, pick
 from fairsieve.data import (
@@ -29,6 +26,9 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.looks import Look
 from fairsieve.training.settings import Settings
+from fairsieve_reproduction.methods.noise_losses import estimate_noise_rates
+from fairsieve_reproduction.methods.registry import METHODS, find_methods
+from fairsieve_reproduction.methods.variants import authors_prefix, exact_selection
 
 SHORT = Settings(clean_ratio=0.9, epochs=8, warmup_epochs=2, batch_size=50)
 QUICK = {"game_epochs": 60}

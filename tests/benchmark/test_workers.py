@@ -14,11 +14,11 @@ from types import SimpleNamespace
 import pytest
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
-from fairsieve.benchmark.methods.registry import find_methods
 from fairsieve.benchmark.records import append_record, fingerprint, read_results
 from fairsieve.benchmark.run import Comparison, compare
 from fairsieve.benchmark.workers import open_cluster, run_and_record
 from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError, WorkerError
+from fairsieve_reproduction.methods.registry import find_methods
 
 
 def test_the_runs_of_a_killed_worker_are_made_again(tmp_path):
@@ -185,7 +185,7 @@ from functools import partial
 from pathlib import Path
 
 from fairsieve.errors import WorkerError
-from fairsieve.benchmark.methods.registry import find_methods
+from fairsieve_reproduction.methods.registry import find_methods
 from fairsieve.benchmark.run import Comparison, compare
 from fairsieve.benchmark.workers import open_cluster, run_and_record
 

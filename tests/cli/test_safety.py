@@ -184,7 +184,7 @@ def interrupt_inside(*_, **__):
         ("data.sources.fetch", "data fetch adult", "Nothing was left half-written."),
         ("data.catalogue.export_csv", "data export adult new.csv", "Nothing was left half-written."),
         ("demo.run_demo", "demo --out new", "No figure was drawn."),
-        ("benchmark.synthetic_demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
+        ("fairsieve_reproduction.demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
     ],
 )
 @pytest.mark.parametrize("stop", [interrupt, interrupt_inside])

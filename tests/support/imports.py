@@ -25,8 +25,8 @@ OPTIONAL = {
 }
 # What starts programs that need torch, or speaks of every extra.
 RUN_WITH_EVERYTHING = (
-    "src/fairsieve/benchmark/methods/fr_train.py",
-    "src/fairsieve/training/compiled.py",
+    "reproduction/fairsieve_reproduction/methods/compiled.py",
+    "reproduction/fairsieve_reproduction/methods/fr_train.py",
     "tests/selection/test_many_samples.py",
     "tests/benchmark/test_compare.py",
     "tests/sampling/",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from fairsieve.benchmark.methods.registry import METHODS
 from fairsieve.report.document import (
     Cell,
     Column,
@@ -18,6 +17,7 @@ from fairsieve.report.document import (
     Text,
     Verdict,
 )
+from fairsieve_reproduction.methods.registry import METHODS
 
 LOOKS = {method.short.removesuffix(" (ours)"): method.look for method in METHODS.values()}
 VALUES = {  # accuracy, disparity

@@ -197,7 +197,7 @@ def test_a_clean_ratio_may_select_one_sample_and_matters_only_to_methods_that_cl
 
 def test_a_warmup_that_never_ends_gives_a_warning(noisy):
     with pytest.warns(
-        FairsieveWarning, match="warmup_epochs must be below epochs for fairsieve.*got 12 and 12"
+        FairsieveWarning, match="warmup_epochs must be below epochs for sample-selection.*got 12 and 12"
     ):
         fit(None, noisy, **(SHORT | {"warmup_epochs": 12}))
     fit(None, noisy, "fairbatch", **(SHORT | {"warmup_epochs": 12}))  # does not clean, and has no warm-up
@@ -216,23 +216,10 @@ def test_the_method_is_more_accurate_and_fairer_than_the_baselines():
     """On wrong labels: more accurate than plain training, fairer than cleaning alone."""
     clean, test, scores = make_synthetic(1500, seed=0), make_synthetic(2000, seed=100), {}
     data = clean.with_labels(flip_margin(clean, 0.1, among=clean.groups == 1).labels)
-    for method in ("lr", "itlm", "fairsieve"):
+    for method in ("lr", "itlm", "sample-selection"):
         guessed = fit(None, data, method, clean_ratio=0.9, epochs=450).predict(test.features)
         disparity = fairsieve.equalized_odds_disparity(test.labels, guessed, sensitive_features=test.groups)
         scores[method] = fairsieve.metrics.accuracy(test.labels, guessed), disparity
-    assert scores["fairsieve"][0] > scores["lr"][0] + 0.04
-    assert scores["fairsieve"][1] < scores["lr"][1] / 2
-    assert scores["fairsieve"][1] < scores["itlm"][1] / 2
-
-
-def test_a_penalty_makes_the_covariance_small(noisy):
-    options = {"epochs": 300, "fairness": "demographic_parity", "learning_rate": 0.005}
-
-    def covariance(weight):
-        model = fit(None, noisy, "lr", penalty_weight=weight, **options).predictor
-        decision = noisy.features @ model.coef[0] + model.intercept
-        return abs(np.cov(noisy.groups, decision, bias=True)[0, 1])
-
-    assert covariance(5.0) < covariance(0.0) / 5
-    with pytest.raises(InvalidInputError, match="penalty_weight must be 0 but for the linear model"):
-        fit(torch.nn.Linear(3, 2), noisy, penalty_weight=0.5)
+    assert scores["sample-selection"][0] > scores["lr"][0] + 0.04
+    assert scores["sample-selection"][1] < scores["lr"][1] / 2
+    assert scores["sample-selection"][1] < scores["itlm"][1] / 2

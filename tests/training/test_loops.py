@@ -1,4 +1,4 @@
-"""The linear model in NumPy, compiled, and as a module by autograd: the same training, with and without weights."""
+"""The linear model in NumPy, and as a module by autograd: the same training, with and without weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from fairsieve import Samples, fit
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.models import LogisticRegression
 
-METHODS = ["lr", "itlm", "fairbatch", "fairsieve", "fairsieve-no-constraints", "fairsieve-no-weights"]
+METHODS = [
+    "lr",
+    "itlm",
+    "fairbatch",
+    "sample-selection",
+    "sample-selection-no-constraints",
+    "sample-selection-no-weights",
+]
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
@@ -62,51 +69,20 @@ def same(one, other):
                 assert values == pytest.approx(theirs.disparity[notion])
 
 
-def compile_too(data, method="fairsieve", **options):
-    """Train in NumPy and compiled; return the first."""
-    pytest.importorskip("numba")
-    one, other = (fit(None, data, method, compiled=c, **(SHORT | options)) for c in (False, True))
-    assert one.predictor.coef == pytest.approx(other.predictor.coef, rel=1e-9, abs=1e-12)
-    same(one, other)
-    return one
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fairness", NOTIONS)
 @pytest.mark.parametrize("signal", ["loss", "error"])
-def test_three_loops_are_the_same(data, method, fairness, signal):
-    options = {"fairness": fairness, "signal": signal, "evaluation": data}
-    one = compile_too(data, method, **options)
-    same(one, fit(module(), data, method, **(SHORT | options)))
-
-
-@pytest.mark.parametrize("fairness", NOTIONS)
-def test_averages_and_offsets_are_compiled(data, fairness):
-    compile_too(data, fairness=fairness, average_last=3, count_offset=1, evaluation=data)
+def test_both_loops_are_the_same(data, method, fairness, signal):
+    options = SHORT | {"fairness": fairness, "signal": signal, "evaluation": data}
+    same(*(fit(model, data, method, **options) for model in (None, module())))
 
 
 @pytest.mark.parametrize("fairness", NOTIONS[:2])
 def test_many_classes_groups_and_zeros(many, fairness):
     weights = np.random.default_rng(0).integers(0, 4, len(many))
     options = {"fairness": fairness, "sample_weight": weights, "batch_size": 37, "epochs": 30}
-    compile_too(many, **options)
     few = Samples(many.features[:, :3], many.labels, many.groups, missing="own")
     same(*(fit(model, few, **(SHORT | options)) for model in (None, module(3, 3))))
-
-
-@pytest.mark.parametrize("fairness", NOTIONS)
-@pytest.mark.parametrize("method", ["lr", "itlm"])
-def test_the_penalty_is_compiled(data, fairness, method):
-    compile_too(data, method, fairness=fairness, penalty_weight=0.5)
-
-
-def test_equal_losses_are_taken_in_the_order_of_the_samples(data):
-    compile_too(data.take(np.tile(np.arange(40), 3)), clean_ratio=0.5)
-
-
-def test_only_the_linear_model_is_compiled(data):
-    with pytest.raises(InvalidInputError, match="compiled=True takes the linear model"):
-        fit(torch.nn.Linear(3, 2), data, compiled=True, **SHORT)
 
 
 @settings(max_examples=40)
@@ -141,10 +117,10 @@ def test_the_model_as_a_module_predicts_the_same(data, classes):
 KINDS = pytest.mark.parametrize("model", [None, module()], ids=["linear", "module"])
 
 
-@pytest.mark.parametrize("method", ["lr", "fairsieve"])
+@pytest.mark.parametrize("method", ["lr", "sample-selection"])
 def test_weights_count_in_every_loop(data, weights, method):
-    one = compile_too(data, method, sample_weight=weights)
-    same(one, fit(module(), data, method, sample_weight=weights, **SHORT))
+    one, other = (fit(model, data, method, sample_weight=weights, **SHORT) for model in (None, module()))
+    same(one, other)
     assert np.abs(parameters(fit(None, data, method, **SHORT)) - parameters(one)).max() > 1e-5
 
 

@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.benchmark.contract import Method, TrainingInput
 from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.methods.contract import Method, TrainingInput
-from fairsieve.benchmark.methods.fr_train import clean_with_itlm
-from fairsieve.benchmark.methods.registry import METHODS
-from fairsieve.benchmark.methods.variants import train_variant
 from fairsieve.benchmark.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.benchmark.records import Record, fingerprint, read_results
 from fairsieve.benchmark.workers import run_and_record
@@ -111,7 +108,8 @@ class Comparison:
         if method.uses_validation:
             validation = problem.clean_validation if self.validation == "clean" else problem.noisy_validation
             if self.validation == "cleaned":
-                validation = clean_with_itlm(validation, 1 - self.rate)
+                assert method.clean_validation is not None
+                validation = method.clean_validation(validation, 1 - self.rate)
         settings = replace(settings, **problem.changes)
         return TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
 
@@ -182,14 +180,14 @@ def compare(
             if run in known:
                 yield known[run]
             else:
-                work.append(partial(run_one, comparison, method.name, seed))
+                work.append(partial(run_one, comparison, method, seed))
     for _, record in run_and_record(work, path, jobs=jobs):
         yield record
 
 
-def run_one(comparison: Comparison, name: str, seed: int) -> Record:
+def run_one(comparison: Comparison, method: Method, seed: int) -> Record:
     """Make one run and return its record; an error of ours becomes part of the record."""
-    method, problem = METHODS[name], comparison.problem(seed)
+    problem = comparison.problem(seed)
     asked = comparison.run_settings(method, seed)
     record: Record = {"run": fingerprint(asked), "settings": asked, "checksum": problem.checksum}
     record["versions"] = package_versions()
@@ -221,11 +219,10 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     result |= _measured(predicted, trained.indices, problem)
     if comparison.table is not None:
         result["clean_ratio"] = problem.changes["clean_ratio"]
-        if problem.weights is not None:
-            result["predicted"] = predicted.tolist()
+        result["predicted"] = predicted.tolist()
     if comparison.history:
-        if method.name == "sample-selection":  # the compiled loop tells nothing of single epochs
-            trained = replace(method, train=train_variant).fit(given, chosen)
+        if method.traced is not None:
+            trained = replace(method, train=method.traced).fit(given, chosen)
         result["history"] = dict(trained.trace)
     return result
 

@@ -15,7 +15,7 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairsieve.benchmark.methods.contract import Method
+    from fairsieve.benchmark.contract import Method
     from fairsieve.benchmark.records import Record
     from fairsieve.benchmark.run import Comparison
     from fairsieve.benchmark.table_problems import TableSource
@@ -36,7 +36,7 @@ Backend = Annotated[
 
 
 def _complete_methods(incomplete: str) -> list[str]:
-    from fairsieve.benchmark.methods.registry import METHODS
+    from fairsieve_reproduction.methods.registry import METHODS
 
     return among("default", "paper", "all", *METHODS)(incomplete)
 
@@ -99,12 +99,12 @@ def compare_command(
     Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
     from fairsieve.benchmark import run
-    from fairsieve.benchmark.methods.registry import METHODS, find_methods
     from fairsieve.benchmark.problems import NOISES, make_problem, paper_settings
     from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
     from fairsieve.progress import progress_bar
     from fairsieve.validation import check_at_least, check_choice, check_share
+    from fairsieve_reproduction.methods.registry import METHODS, find_methods
 
     if methods == "list":
         for name, method in METHODS.items():

@@ -89,11 +89,11 @@ def demo_command(
 
 def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, out: Path) -> None:
     """Flip labels of the paper's synthetic data, and compare the paper's methods."""
-    from fairsieve.benchmark import synthetic_demo as demo
     from fairsieve.benchmark.problems import NOISES
     from fairsieve.files import make_folder
     from fairsieve.notions import DP, EO, find_notion
     from fairsieve.validation import check_choice, check_share
+    from fairsieve_reproduction import demo
 
     noise = "none" if rate == 0 else noise or "group-targeted"
     check_choice("--noise", noise.partition(":")[0], NOISES)
@@ -117,7 +117,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
         many = "1 seed" if seeds == 1 else f"{seeds} seeds"
         say(f"{title}, clean test data, {many}, fairness: {notion.title}")
         say(shown.rename(columns=titles).to_string())
-        for cell in demo.emptied_cells(fits["fairsieve"]):
+        for cell in demo.emptied_cells(fits["sample-selection"]):
             say(
                 f"The ratio of {cell} falls to 0: in the end nothing is learnt from them. On data of your own that is "
                 "a warning (docs/faq.md)."

@@ -67,14 +67,6 @@ def reproduce_command(
         Literal["text", "authors"],
         typer.Option(help="Select by Algorithm 1 as printed, or as the authors' code does."),
     ] = "text",
-    tune_pace: Annotated[
-        bool,
-        typer.Option(
-            "--tune-pace",
-            help="Choose learning rates (.0005 or .0001), the length of LR and ITLM, and the fairness weight of the "
-            "published FR-Train too, by cross-validation.",
-        ),
-    ] = False,
     judge_only: Annotated[
         bool,
         typer.Option(
@@ -115,7 +107,6 @@ def reproduce_command(
         method_seeds=counts,
         attacked=groups,
         as_authors=selection == "authors",
-        tunes_pace=tune_pace,
     )
     items = sets.find_items(what)
     experiments = sets.collect_experiments(items)
@@ -156,7 +147,7 @@ def _published_records() -> Path | None:
 
 def _parse_seeds(texts: list[str]) -> dict[str, int]:
     """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
-    from fairsieve.benchmark.methods.registry import find_methods
+    from fairsieve_reproduction.methods.registry import find_methods
 
     found = {}
     for text in texts:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -19,6 +21,7 @@ from fairsieve.training.checkpoints import Checkpoints
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
+from fairsieve.training.trainer import Trainer
 from fairsieve.validation import check_at_least, check_seed
 
 if TYPE_CHECKING:
@@ -35,13 +38,12 @@ else:
 def fit(
     model: ModelLike,
     data: Samples,
-    method: str = "fairsieve",
+    method: str = "sample-selection",
     *,
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
-    compiled: bool = False,
     checkpoint_dir: Path | str | None = None,
     checkpoint_every: int | None = None,
     **settings: Any,
@@ -57,8 +59,8 @@ def fit(
     data : Samples
         What to train on.
     method : str
-        ``"fairsieve"``, ``"lr"``, ``"itlm"``, ``"fairbatch"``, ``"fairsieve-no-constraints"``,
-        ``"fairsieve-no-weights"``.
+        ``"sample-selection"`` (the paper's), ``"lr"``, ``"itlm"``, ``"fairbatch"``,
+        ``"sample-selection-no-constraints"``, ``"sample-selection-no-weights"``; ``compare`` calls them the same.
     seed : int
         Decides everything random: the first weights (where the model is made here), the batches,
         dropout. Two trainings with one seed give the same bits on a CPU, in threads too.
@@ -70,9 +72,6 @@ def fit(
         Measured on every epoch, never trained on.
     progress : bool
         Show a progress bar.
-    compiled : bool
-        Train the linear model (``model=None``) in compiled code: it takes a twentieth of the time, after half a minute
-        of compiling. Needs numba, the extra ``reproduce``.
     checkpoint_dir : path, optional
         A folder for checkpoints of a module. If it holds some of this training, training goes on from the last whole
         one, to the same bits on a CPU as if it had not been stopped. Those of another training are an
@@ -97,8 +96,8 @@ def fit(
     (5, 2, 2)
     """
     chosen, wanted = selection_method(method), Settings.of(settings)
-    _check_data(data, evaluation)
-    _check_selection(chosen, wanted, len(data))
+    check_data(data, evaluation)
+    check_selection(chosen, wanted, len(data))
     if checkpoint_every is not None:
         check_at_least("checkpoint_every", checkpoint_every, 1)
     rows, weights = weighted_rows(sample_weight, len(data))
@@ -112,7 +111,7 @@ def fit(
         evaluation=evaluation,
         weights=weights,
     )
-    trainer, kept = _new_trainer(model, spec, compiled=compiled), None
+    trainer, kept = _new_trainer(model, spec), None
     if checkpoint_dir is not None:
         if isinstance(trainer, LinearTrainer):
             raise InvalidInputError(
@@ -120,27 +119,34 @@ def fit(
                 "module"
             )
         kept = Checkpoints(trainer, Path(checkpoint_dir), checkpoint_every)
+    fitted = run_training(trainer, progress=progress, kept=kept)
+    return replace(fitted, indices=rows[fitted.indices])
+
+
+def run_training(trainer: Trainer, *, progress: bool = False, kept: Checkpoints | None = None) -> Fitted:
+    """Train the epochs that are left, and return what came of it, after an interruption too."""
+    spec, epochs = trainer.spec, trainer.settings.epochs
     # Below this an interruption is an exception; here it ends the training, and the result says so.
-    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report, suppress(KeyboardInterrupt):
+    with progress_bar(spec.method.name, epochs, shown=progress) as report, suppress(KeyboardInterrupt):
         if kept is not None:
             kept.resume()
-        while trainer.done < wanted.epochs:
+        while trainer.done < epochs:
             trainer.run_epoch()
             if kept is not None:
                 kept.write_if_due()
             report(trainer.done)
-    interrupted = trainer.done < wanted.epochs
+    interrupted = trainer.done < epochs
     return Fitted(
         predictor=trainer.finish(interrupted=interrupted),
         history=trainer.history(),
-        indices=rows[trainer.plan.indices],
+        indices=np.asarray(trainer.plan.indices),
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
         interrupted=interrupted,
     )
 
 
-def _check_data(data: Samples, evaluation: Samples | None) -> None:
+def check_data(data: Samples, evaluation: Samples | None) -> None:
     """Require something to learn, and an evaluation set of the same kind."""
     shown = data if evaluation is None else evaluation
     for name, given in (("data", data), ("evaluation", shown)):
@@ -159,7 +165,7 @@ def _check_data(data: Samples, evaluation: Samples | None) -> None:
         )
 
 
-def _check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:
+def check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:
     """Refuse a clean ratio that selects nobody; warn when training ends before anything is selected."""
     if not method.cleans:
         return
@@ -177,22 +183,12 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
         )
 
 
-def _new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool) -> LinearTrainer | AutogradTrainer:
+def _new_trainer(model: ModelLike, spec: TrainingSpec) -> LinearTrainer | AutogradTrainer:
     """Make a trainer at its start: without torch for the linear model, by autograd for any other."""
     settings = spec.settings
     own = settings.loss or settings.optimizer or settings.device not in (None, "cpu")  # what needs torch
     if model is None and not own:
-        return LinearTrainer(spec, compiled=compiled)
-    if compiled:
-        raise InvalidInputError(
-            "compiled=True takes the linear model, with its own loss and optimiser, on a CPU: pass None for the model, "
-            "and leave out loss, optimizer and device"
-        )
-    if settings.penalty_weight != 0:
-        raise InvalidInputError(
-            "penalty_weight must be 0 but for the linear model: pass None for the model, or add the penalty to a loss= "
-            "of your own"
-        )
+        return LinearTrainer(spec)
     require("torch", purpose="training a module by autograd")
     from fairsieve.training import models
 

@@ -60,9 +60,9 @@ SELECTION_METHODS = {
         SelectionMethod(name="lr"),
         SelectionMethod(name="itlm", cleans=True),
         SelectionMethod(name="fairbatch", fair=True, weighted=True),
-        SelectionMethod(name="fairsieve", cleans=True, fair=True, constrained=True, weighted=True),
-        SelectionMethod(name="fairsieve-no-constraints", cleans=True, fair=True, weighted=True),
-        SelectionMethod(name="fairsieve-no-weights", cleans=True, fair=True, constrained=True),
+        SelectionMethod(name="sample-selection", cleans=True, fair=True, constrained=True, weighted=True),
+        SelectionMethod(name="sample-selection-no-constraints", cleans=True, fair=True, weighted=True),
+        SelectionMethod(name="sample-selection-no-weights", cleans=True, fair=True, constrained=True),
     )
 }
 
@@ -91,15 +91,9 @@ class Settings:
         How far the ratios move in an epoch. The default is the step of the paper's authors.
     signal : {"loss", "error"}
         What the ratios' step compares between groups.
-    count_offset : int
-        Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its
-        authors' code has 1 for equalized odds, and agrees with ours at every step where this is 1.
     average_last : int
         The result averages the predictions after each of the last so many epochs (those of the linear model by its mean
         parameters); 1 for none.
-    penalty_weight : float
-        μ of the covariance penalty that is added to the training loss, see
-        :mod:`~fairsieve.training.linear`; 0 for none. The warm-up has none. For the linear model only.
     pos_label : label, optional
         The positive class; the last of two when None.
     loss : callable, optional
@@ -120,9 +114,7 @@ class Settings:
     learning_rate: float = 0.0005
     step_size: float = 0.001
     signal: SignalName = "loss"
-    count_offset: int = 0
     average_last: int = 1
-    penalty_weight: float = 0.0
     pos_label: Any | None = None
     loss: LossFunction | None = None
     optimizer: OptimizerFactory | None = None
@@ -149,8 +141,6 @@ class Settings:
         check_positive("learning_rate", self.learning_rate)
         check_share("step_size", self.step_size)
         check_at_least("average_last", self.average_last, 1)
-        if self.penalty_weight != 0:
-            check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)
         for name, value in (("loss", self.loss), ("optimizer", self.optimizer)):
             if value is not None and not callable(value):
@@ -209,7 +199,6 @@ class TrainingSpec:
             weighted=method.weighted,
             signal=settings.signal,
             pos_label=settings.pos_label,
-            count_offset=settings.count_offset,
             batching="paper",
             seed=self.seed,
         )

@@ -19,8 +19,9 @@ from fairsieve.selection.batches import batch_count
 from fairsieve.selection.ratios import cell_sizes, rounded, selection_bounds
 from fairsieve.selection.search import budget_used
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
-from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
+from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
+from fairsieve_reproduction.methods.loop import LinearProblem, Rows
 
 numba = require("numba", purpose="the compiled loop of the linear model")
 
@@ -95,15 +96,13 @@ def _predict(rows: Rows, parameters: Floats, out: Floats, predicted: Integers) -
 @compiled
 def _measure(problem: LinearProblem, out: Floats, measured: Measurement) -> None:
     """Compute losses, and what groups are compared by, from the outputs and predictions."""
-    losses, signals, predicted = measured
+    losses, signals, _ = measured
     _cross_entropies(out, problem.labels, losses)
     for t in range(problem.targets.size):
         target, labels = problem.targets[t], problem.labels
         if target >= 0:
             labels = np.full(labels.size, target)
-        if problem.by_error:
-            signals[t] = predicted != labels
-        elif target >= 0:
+        if target >= 0:
             _cross_entropies(out, labels, signals[t])
         else:
             signals[t] = losses
@@ -261,7 +260,7 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
 def _gradient(
     problem: LinearProblem, parameters: Floats, batch: Integers, out: Floats, slope: Floats
 ) -> None:
-    """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
+    """Compute the gradient of the batch's mean cross-entropy."""
     entries, columns, outputs = problem.rows.entries, problem.rows.columns, out.shape[1]
     d = parameters.size // outputs - 1
     _scores(problem.rows, batch, parameters, out)
@@ -275,7 +274,7 @@ def _gradient(
             out[r] = odds / odds.sum()
             out[r, problem.labels[i]] -= 1.0
         for k in range(outputs):
-            pull = out[r, k] / batch.size * (problem.weights[i] if problem.weights.size > 0 else 1.0)
+            pull = out[r, k] / batch.size
             slope[outputs * d + k] += pull
             for t in range(entries.shape[1]):
                 slope[k * d + columns[i, t]] += pull * entries[i, t]
@@ -318,8 +317,6 @@ def train_epochs(
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
     signals = np.empty((problem.targets.size, n))
     measured = Measurement(losses, signals, predicted)
-    shown = np.empty(problem.shown_codes.size, np.int64)
-    shown_out = np.empty((shown.size, outputs))
     for epoch in range(first, first + len(parameters_by_epoch)):
         parameters_by_epoch[epoch - first] = parameters
         _predict(problem.rows, parameters, out, predicted)
@@ -327,8 +324,6 @@ def train_epochs(
         if np.isnan(losses.sum()):
             return selected, False
         record_model(recording, epoch, measured, rules.codes, selected, counts)
-        _predict(problem.shown, parameters, shown_out, shown)
-        count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs
         if selective:
             if rules.rows.shape[0] > 0:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.methods.registry import METHODS
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.problems import add_noise
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.notions import NOTIONS
@@ -21,8 +21,7 @@ from fairsieve.samples import Samples
 from fairsieve.training.fit import fit
 from fairsieve.training.result import Fitted
 
-# The methods of ``fit`` that are shown, and the names they have in ``compare``.
-DEMO_METHODS = {"lr": "lr", "itlm": "itlm", "fairbatch": "fairbatch", "fairsieve": "sample-selection"}
+DEMO_METHODS = ("lr", "itlm", "fairbatch", "sample-selection")
 EPOCHS = 500
 
 
@@ -42,11 +41,11 @@ def run_demo(
         data = parts.train.with_labels(noisy.labels)
         if seed == 0:
             train, flipped = parts.train, noisy.flipped
-        for name, called in DEMO_METHODS.items():
+        for name in DEMO_METHODS:
             report(f"{name}, seed {seed}")
             started = time.perf_counter()
             fitted = fit(None, data, name, seed=seed, evaluation=parts.test, **settings)
-            found = {"seconds": time.perf_counter() - started, "method": METHODS[called].title}
+            found = {"seconds": time.perf_counter() - started, "method": METHODS[name].title}
             scores.append(found | measure(fitted.predict(parts.test.features), parts.test))
             fits.setdefault(name, fitted)
     return pd.DataFrame(scores), train, flipped, fits
@@ -69,8 +68,8 @@ def draw_demo(
     """Draw flipped, selected and dropped samples, disparity and ratios by epoch; the path's ending says the format."""
     plt = pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
-    history, right = fits["fairsieve"].history, ~wrong
-    kept = np.isin(np.arange(len(train)), fits["fairsieve"].indices)
+    history, right = fits["sample-selection"].history, ~wrong
+    kept = np.isin(np.arange(len(train)), fits["sample-selection"].indices)
     caught = f"flipped, dropped ({(~kept & wrong).sum()} of {wrong.sum()})"
     panels = {
         "Flipped labels": {
@@ -93,8 +92,8 @@ def draw_demo(
                 axis.scatter(*points, marker=marker, s=14, linewidths=0.8, c=shade, alpha=alpha, label=label)
         axis.set(title=what, xlabel="x₁", ylabel="x₂")
     below, ratios = axes[1]
-    for name, called in DEMO_METHODS.items():
-        own, method = fits[name].history, METHODS[called]
+    for name in DEMO_METHODS:
+        own, method = fits[name].history, METHODS[name]
         assert own.evaluation is not None
         values = own.evaluation.disparity[fairness]
         below.plot(own.epochs, values, color=colour(method.look), label=method.title)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairsieve.benchmark.methods import estimators
-from fairsieve.benchmark.methods.contract import Family, Method
-from fairsieve.benchmark.methods.fr_train import train_fr_train
-from fairsieve.benchmark.methods.noise_losses import train_learning_to_reweight, train_noise_loss
-from fairsieve.benchmark.methods.selection import train_loop, train_two_steps
-from fairsieve.benchmark.methods.variants import train_variant
+from fairsieve.benchmark.contract import Family, Method
+from fairsieve.benchmark.estimators import DEFAULTS
+from fairsieve_reproduction.methods.fr_train import clean_with_itlm, train_fr_train
+from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight, train_noise_loss
+from fairsieve_reproduction.methods.selection import train_loop, train_two_steps
+from fairsieve_reproduction.methods.variants import train_variant
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.looks import Look
@@ -36,6 +36,7 @@ BOTH: Family = "fair and robust"
 COMPARED: Any = {"notions": tuple(name for name, one in NOTIONS.items() if one.list_comparisons is not None)}
 LOOP: Any = COMPARED | {"pace": RATES}
 TWO: Any = COMPARED | {"most_groups": 2, "most_classes": 2}
+VALIDATED: Any = {"uses_validation": True, "clean_validation": clean_with_itlm}
 MUS = {"mu": (1.0, 0.0001, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0, 10000.0)}
 
 PAPER = (
@@ -56,34 +57,27 @@ PAPER = (
            candidates=CLEANING_WEIGHTS | FEWER_STEP_SIZES, **LOOP),
     Method("itlm+penalty-penalty", "(ITLM+Penalty)→Penalty", Look("black", "cross"), BOTH,
            partial(train_two_steps, then="lr"), candidates=CLEANING_WEIGHTS | FEWER_PENALTY_WEIGHTS, **LOOP),
-    Method("sample-selection", "Sample selection", Look("blue"), BOTH, partial(train_loop, method="fairsieve"),
-           short="the method", candidates=STEP_SIZES, **LOOP),
+    Method("sample-selection", "Sample selection", Look("blue"), BOTH, partial(train_loop, method="sample-selection"),
+           short="the method", candidates=STEP_SIZES, traced=train_variant, **LOOP),
     Method("sample-selection-no-constraints", "Sample selection without constraints", Look("blue", "triangle"), BOTH,
-           partial(train_loop, method="fairsieve-no-constraints"), short="w/o constraints",
+           partial(train_loop, method="sample-selection-no-constraints"), short="w/o constraints",
            candidates=STEP_SIZES, **LOOP),
     Method("sample-selection-no-weights", "Sample selection without weights", Look("blue", "point"), BOTH,
-           partial(train_loop, method="fairsieve-no-weights"), short="w/o weights", candidates=STEP_SIZES, **LOOP),
+           partial(train_loop, method="sample-selection-no-weights"), short="w/o weights", candidates=STEP_SIZES, **LOOP),
     Method("sample-selection-authors", "Sample selection, as the authors' code", Look("sky", "diamond"), BOTH,
            partial(train_variant, selector="authors"), short="as the authors' code", candidates=STEP_SIZES, pace=RATES,
            **TWO),
     Method("fr-train", "FR-Train (ours)", Look("pink", "square"), BOTH, train_fr_train,
-           candidates=FAIRNESS_WEIGHTS, uses_validation=True, **TWO),
+           candidates=FAIRNESS_WEIGHTS, **VALIDATED, **TWO),
     Method("fr-train-published", "FR-Train (published settings)", Look("red", "square"), BOTH,
            partial(train_fr_train, published=True, fairness_weight=0.3), pace=PUBLISHED_WEIGHTS,
-           uses_validation=True, **TWO),
+           **VALIDATED, **TWO),
 )  # fmt: skip
-OTHERS = (
-    Method("plain", "Plain", Look("black"), "plain", estimators.train_plain),
-    Method("fairsieve", "fairsieve", Look("blue", "diamond"), BOTH, estimators.train_fairsieve),
-    Method("reweighing", "Reweighing", Look("pink", "point"), "fair", estimators.train_reweighing),
-    Method("exponentiated-gradient", "ExponentiatedGradient", Look("pink", "cross"), "fair",
-           estimators.train_exponentiated_gradient, most_classes=2, notions=tuple(estimators.MOMENTS)),
-    Method("threshold-optimizer", "ThresholdOptimizer", Look("pink", "triangle"), "fair",
-           estimators.train_threshold_optimizer, most_classes=2, notions=tuple(estimators.CONSTRAINTS)),
+LATER = (
     Method("sample-selection-averaged", "Sample selection by averaged losses", Look("blue", "square"), BOTH,
            partial(train_variant, cleaner="averaged-loss"), candidates=STEP_SIZES, **COMPARED, most_classes=2),
     Method("sample-selection-reweighting", "Sample selection by learning to reweight", Look("blue", "cross"), BOTH,
-           partial(train_variant, cleaner="reweighting"), candidates=STEP_SIZES, uses_validation=True,
+           partial(train_variant, cleaner="reweighting"), candidates=STEP_SIZES, **VALIDATED,
            **COMPARED, most_classes=2),
     Method("sample-selection-exact", "Sample selection, knapsack solved exactly", Look("sky", "square"), BOTH,
            partial(train_variant, selector="exact"), candidates=STEP_SIZES, **COMPARED, most_classes=2),
@@ -92,16 +86,15 @@ OTHERS = (
     Method("group-peer-loss", "Group peer loss", Look("orange", "cross"), BOTH,
            partial(train_noise_loss, loss="peer"), candidates=MUS, **TWO),
     Method("learning-to-reweight", "Learning to reweight", Look("orange", "point"), "robust",
-           train_learning_to_reweight, uses_validation=True, most_classes=2),
+           train_learning_to_reweight, **VALIDATED, most_classes=2),
 )  # fmt: skip
 
-DEFAULT_METHODS = ("plain", "fairsieve", "reweighing", "exponentiated-gradient", "threshold-optimizer")
-METHODS = {method.name: method for method in (*PAPER, *OTHERS)}
+METHODS = {method.name: method for method in (*PAPER, *DEFAULTS, *LATER)}
 
 
 def find_methods(names: str) -> list[Method]:
     """Return methods by names with commas between them; ``default``, ``all``, or ``paper`` for the paper's."""
-    sets = {"default": DEFAULT_METHODS, "all": METHODS, "paper": [method.name for method in PAPER]}
+    sets = {"default": [method.name for method in DEFAULTS], "all": METHODS, "paper": [method.name for method in PAPER]}
     wanted = list(sets.get(names, names.split(",")))
     unknown = [name for name in wanted if name not in METHODS]
     if unknown:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.benchmark.methods.contract import Trained, TrainingInput
+from fairsieve.benchmark.contract import Method, Trained, TrainingInput
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.notions import DP, EER, EO, EOPP
 from fairsieve.optional import require
+from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 
 # What fairlearn calls the notions of fairness that ExponentiatedGradient and ThresholdOptimizer can serve.
@@ -128,3 +129,15 @@ def _quiet() -> Iterator[None]:
 def _import_fairlearn(part: str) -> Any:
     with _quiet():
         return require(f"fairlearn.{part}", purpose=f"fairlearn's {part}")
+
+
+# What `compare` compares unless it is told otherwise.
+DEFAULTS = (
+    Method("plain", "Plain", Look("black"), "plain", train_plain),
+    Method("fairsieve", "fairsieve", Look("blue", "diamond"), "fair and robust", train_fairsieve),
+    Method("reweighing", "Reweighing", Look("pink", "point"), "fair", train_reweighing),
+    Method("exponentiated-gradient", "ExponentiatedGradient", Look("pink", "cross"), "fair",
+           train_exponentiated_gradient, most_classes=2, notions=tuple(MOMENTS)),
+    Method("threshold-optimizer", "ThresholdOptimizer", Look("pink", "triangle"), "fair",
+           train_threshold_optimizer, most_classes=2, notions=tuple(CONSTRAINTS)),
+)  # fmt: skip

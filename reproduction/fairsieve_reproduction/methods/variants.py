@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fairsieve.benchmark.methods.contract import Trained, TrainingInput, trained_linear
-from fairsieve.benchmark.methods.noise_losses import train_learning_to_reweight
+from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
+from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.selection.search import budget_used
 from fairsieve.selection.select import count_budget, select_cells
-from fairsieve.training.linear import LinearTrainer
-from fairsieve.training.settings import TrainingSpec, selection_method
+from fairsieve.training.settings import selection_method
+from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -98,10 +97,10 @@ def train_variant(
     """
     data = given.data
     # The authors' code divides a cell's loss by its count + 1.
-    offset = int(given.settings.fairness == EO and selector == "authors")
-    settings = replace(given.settings, count_offset=offset)
-    spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
-    trainer, apart, selecting, started = LinearTrainer(spec), [], 0.0, time.perf_counter()
+    offset, settings = int(given.settings.fairness == EO and selector == "authors"), given.settings
+    method = selection_method("sample-selection")
+    spec = PaperSpec(data=data, method=method, settings=settings, seed=given.seed, count_offset=offset)
+    trainer, apart, selecting, started = PaperTrainer(spec, compiled=False), [], 0.0, time.perf_counter()
     plan, scores, helpful = trainer.plan, None, None
     if cleaner == "reweighting":  # it has a validation set, and judges samples once
         helpful = np.asarray(train_learning_to_reweight(given).trace["weights"])

@@ -92,10 +92,14 @@ class Method:
         Values that hyperparameters are chosen from; the first of each is the default. Names of fields of
         :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
     pace : mapping of str to tuple
-        As ``candidates``: how fast and how long to train, or what its authors fixed. Only ``reproduce --tune-pace``
-        chooses it, and first, at the defaults of the candidates.
+        As ``candidates``: how fast and how long to train, or what its authors fixed. Only ``reproduce`` chooses it, and
+        first, at the defaults of the candidates.
     uses_validation : bool
         Whether it is given a validation set. Its hyperparameters are chosen on that set.
+    clean_validation : callable, optional
+        Cleans a noisy validation set, of which a share is right, for a method that can do with one.
+    traced : TrainFunction, optional
+        The same training, told epoch by epoch, where ``train`` cannot tell.
     most_groups, most_classes : int or None
         The most groups and classes it can treat.
     notions : tuple of str
@@ -111,6 +115,8 @@ class Method:
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     pace: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     uses_validation: bool = False
+    clean_validation: Callable[[Samples, float], Samples] | None = None
+    traced: TrainFunction | None = None
     most_groups: int | None = None
     most_classes: int | None = None
     notions: tuple[str, ...] = tuple(NOTIONS)

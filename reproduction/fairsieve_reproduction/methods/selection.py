@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.methods.contract import Trained, TrainingInput
+from fairsieve.benchmark.contract import Trained, TrainingInput
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
-from fairsieve.training.fit import fit
 from fairsieve.training.settings import Settings
+from fairsieve_reproduction.methods.loop import fit_paper
 
 # ITLM cleans for this many times as long as the others train: after their epochs it has not converged.
 LONGER = 4
@@ -27,13 +26,9 @@ LARGE_BATCH, RATE = 2000, 0.0005
 TRACED = 100  # epochs of a training whose losses are recorded
 
 
-try:  # without numba the loop in NumPy takes ten times as long
-    COMPILED = find_spec("numba") is not None
-except ImportError:
-    COMPILED = False
-
-
-def train_loop(given: TrainingInput, method: str, *, times_as_long: int = 1) -> Trained:
+def train_loop(
+    given: TrainingInput, method: str, *, times_as_long: int = 1, penalty_weight: float = 0.0
+) -> Trained:
     """Train by a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`, for so many times the epochs."""
     settings = given.settings
     if times_as_long > 1:
@@ -41,7 +36,7 @@ def train_loop(given: TrainingInput, method: str, *, times_as_long: int = 1) -> 
         if settings.batch_size >= LARGE_BATCH and settings.learning_rate >= RATE:
             longer = min(longer, LONGEST)
         settings = replace(settings, epochs=max(settings.epochs, longer))
-    fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **vars(settings))
+    fitted = fit_paper(given.data, method, seed=given.seed, penalty_weight=penalty_weight, **vars(settings))
     if fitted.interrupted:  # half a training is a model, but not a result
         raise KeyboardInterrupt
     history = fitted.history
@@ -60,19 +55,20 @@ def train_loop(given: TrainingInput, method: str, *, times_as_long: int = 1) -> 
     )
 
 
-def train_two_steps(given: TrainingInput, then: str, cleaning_penalty_weight: float = 0.0) -> Trained:
+def train_two_steps(
+    given: TrainingInput, then: str, *, cleaning_penalty_weight: float = 0.0, penalty_weight: float = 0.0
+) -> Trained:
     """Clean with ITLM, with a penalty that has some weight, and train on what it selected with another method."""
-    settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
+    settings = replace(given.settings, step_size=0.0)
     if not cleaning_penalty_weight:  # plain ITLM knows no fairness
         settings = replace(settings, fairness=EO)
-    kept = _clean(given.data, settings, given.seed)
-    second = train_loop(replace(given, data=given.data.take(kept)), then)
+    kept = _clean(given.data, settings, given.seed, cleaning_penalty_weight)
+    second = train_loop(replace(given, data=given.data.take(kept)), then, penalty_weight=penalty_weight)
     return replace(second, indices=kept[second.indices])
 
 
 @lru_cache(maxsize=1)
-def _clean(data: Samples, settings: Settings, seed: int) -> NDArray[np.int64]:
+def _clean(data: Samples, settings: Settings, seed: int, penalty_weight: float) -> NDArray[np.int64]:
     """Return what ITLM selects: the same for both notions of fairness and all hyperparameters of the second step."""
-    return train_loop(
-        TrainingInput(data=data, settings=settings, seed=seed), "itlm", times_as_long=LONGER
-    ).indices
+    given = TrainingInput(data=data, settings=settings, seed=seed)
+    return train_loop(given, "itlm", times_as_long=LONGER, penalty_weight=penalty_weight).indices

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.methods.contract import Trained, TrainingInput, trained_linear
-from fairsieve.benchmark.methods.selection import train_loop
+from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
+from fairsieve_reproduction.methods.selection import train_loop
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, EOPP
 from fairsieve.optional import require
@@ -230,7 +230,7 @@ def _play(game: Any, epochs: int) -> None:
 def _compiled() -> Any:
     """Compile the game; it is cached on disk where a folder can be written."""
     require("numba", purpose="FR-Train")
-    from fairsieve.training.compiled import compiled
+    from fairsieve_reproduction.methods.compiled import compiled
 
     for name in ("_evaluate", "_add_slopes", "_play"):
         globals()[name] = compiled(globals()[name], fastmath=True)

@@ -1,1 +1,0 @@
-"""The methods that the paper compares, and others, behind one contract."""
