@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -18,7 +19,7 @@ from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.samples import Samples
 from fairsieve.tabular.policy import POLICY
-from fairsieve.tabular.preparation import TableProblem, read_whole
+from fairsieve.tabular.preparation import TablePart, TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 
@@ -69,31 +70,54 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     every cell alike. With verified labels, all rows that have one are tested on, by it; each seed trains on other
     80 % of the rest. Rows without a group are left out.
     """
-    whole = _read_source(source)
-    part = whole.train.take(whole.train.grouped)
-    tested = part.verified >= 0
-    rest = np.flatnonzero(~tested)
-    train, test, validation = (rest[rows] for rows in split_indices(part.take(rest).cells, seed=seed))
+    whole, part = _grouped_rows(source)
+    tested = np.flatnonzero(part.verified >= 0)
+    train, test, validation = _split(part, seed)
+    labels, weights = _positive_last(part.label_codes, whole), None
+    if len(tested):
+        test, weights = tested, part.verified_weight[tested]
+        labels[tested] = _positive_last(part.verified[tested], whole)
     prepared = Preparation().fit(part.take(train).values)
-    labels = _positive_last(part.label_codes, whole)
-    weights = None
-    if tested.any():
-        test = np.flatnonzero(tested)
-        labels = np.where(tested, _positive_last(np.maximum(part.verified, 0), whole), labels)
-        weights = part.verified_weight[test]
-
-    def samples(rows: NDArray[np.int64]) -> Samples:
-        return Samples(
-            prepared.transform(part.take(rows).values),
-            labels[rows],
-            part.groups.codes[rows].astype(np.int64),
-            classes=list(range(len(whole.labels.classes))),
-            group_values=list(range(len(whole.groups.names))),
-        )
-
-    found = attack_problem(Splits(samples(train), samples(test), samples(validation)), noise, rate, seed)
+    parts = (_samples(whole, part, labels, prepared, rows) for rows in (train, test, validation))
+    found = attack_problem(Splits(*parts), noise, rate, seed)
     changes = _settings(source.asked, found.train, whole, seed)
     return replace(found, weights=weights, fewest=POLICY.fewest, changes=changes)
+
+
+def pool_tested(source: TableSource, seeds: Sequence[int]) -> tuple[Samples, NDArray[np.int64]]:
+    """Return all rows with their given labels, and which of them the splits of some seeds test, one after another."""
+    whole, part = _grouped_rows(source)
+    prepared, every = Preparation().fit(part.values), np.arange(len(part))
+    samples = _samples(whole, part, _positive_last(part.label_codes, whole), prepared, every)
+    return samples, np.concatenate([_split(part, seed)[1] for seed in seeds])
+
+
+def _grouped_rows(source: TableSource) -> tuple[TableProblem, TablePart]:
+    """Return a table, and its rows that have a group."""
+    whole = _read_source(source)
+    return whole, whole.train.take(whole.train.grouped)
+
+
+def _split(part: TablePart, seed: int) -> list[NDArray[np.int64]]:
+    """Split the rows that nobody verified into training, test and validation."""
+    rest = np.flatnonzero(part.verified < 0)
+    return [rest[rows] for rows in split_indices(part.take(rest).cells, seed=seed)]
+
+
+def _samples(
+    whole: TableProblem,
+    part: TablePart,
+    labels: NDArray[np.int64],
+    prepared: Preparation,
+    rows: NDArray[np.int64],
+) -> Samples:
+    return Samples(
+        prepared.transform(part.take(rows).values),
+        labels[rows],
+        part.groups.codes[rows].astype(np.int64),
+        classes=list(range(len(whole.labels.classes))),
+        group_values=list(range(len(whole.groups.names))),
+    )
 
 
 def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.int64]:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import among, datasets, table_settings, write_settings
+from fairsieve.cli.options import among, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fairsieve.benchmark.contract import Method
+    from fairsieve.benchmark.measures import Difference
     from fairsieve.benchmark.records import Record
     from fairsieve.benchmark.run import Comparison
+    from fairsieve.benchmark.summary import Summary
     from fairsieve.benchmark.table_problems import TableSource
 
 Jobs = Annotated[
@@ -47,8 +49,8 @@ def compare_command(
     data: Annotated[
         str | None,
         typer.Option(
-            help="A public data set, such as compas (see fairsieve data list); by default synthetic.",
-            autocompletion=datasets(lambda entry: entry.batch_size),
+            help="synthetic, compas, adult or german; by default synthetic.",
+            autocompletion=among("synthetic", "compas", "adult", "german"),
             show_default=False,
         ),
     ] = None,
@@ -92,7 +94,7 @@ def compare_command(
     """Compare methods on data with wrong labels, or on your own table.
 
     Train each on noisy data and measure it on clean data, seed by seed. With --table, train on repeated splits and
-    measure on the table's own labels, or on those that somebody verified.
+    judge for right labels: by an estimate of which are wrong, or on those that somebody verified.
 
     Example: fairsieve compare --data compas --noise label --methods plain,fairsieve --seeds 3 -o runs
 
@@ -170,56 +172,56 @@ def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource 
 
 
 def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequence[Record]) -> None:
-    """Print every method beside the first that has results, with the difference from it."""
-    import numpy as np
+    """Print every method's means, and then the differences from the first that has results."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
+    from fairsieve.benchmark.summary import summarise
     from fairsieve.notions import NOTIONS
     from fairsieve.report.text import number
 
-    done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
-            for method in chosen}  # fmt: skip
-    count = max(map(len, done.values()))
-    first = next((method for method in chosen if done[method.name]), chosen[0])
+    found = summarise(asked, chosen, records)
     name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
     flips = "no flips" if asked.noise == "none" else f"{asked.rate:.0%} flips ({asked.noise})"
     what = "seed" if asked.table is None else "split"
-    table = Table("method", title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
-    if len(chosen) > 1:
-        table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
-    heads = []
-    for head in ("accuracy ↑", f"{NOTIONS[asked.fairness].short} disparity ↓"):
-        heads += [head, f"less {first.title}"] if len(chosen) > 1 else [head]
-    for head in (*heads, "seconds", "tuning"):
+    title = f"{name}, {flips}, {found.runs} {what}{'' if found.runs == 1 else 's'}"
+    measures = ["accuracy", NOTIONS[asked.fairness].short]
+    is_right = any(line.given for line in found.lines)
+    is_tuned = any(max(line.seconds[1:], default=0.0) >= 0.005 for line in found.lines)
+    # Two narrow tables fit where a wide one would be cut.
+    heads = [f"{measure} {arrow}" for measure, arrow in zip(measures, "↑↓", strict=True)]
+    heads += ["given ↑", "given ↓"] if is_right else []
+    table = Table(
+        title=title, box=SIMPLE_HEAD, caption="given: the same on the labels as they are" * is_right
+    )
+    table.add_column("method", overflow="fold", ratio=1)
+    for head in (*heads, "seconds", *(["tuning"] if is_tuned else [])):
         table.add_column(head, justify="right")
-    for method in chosen:
-        mine, cells = done[method.name], []
-        for measure in ("accuracy", asked.fairness) if mine else ():
-            cells.append(number(float(np.mean([one["metrics"][measure] for one in mine]))))
-            if len(chosen) > 1:
-                both = (method.name, first.name)
-                cells.append("" if method is first else _difference(asked, records, both, measure))
-        cells += [
-            f"{np.mean([one[key] for one in mine]):.2f}" for key in ("seconds", "tuning_seconds") if mine
-        ]
-        table.add_row(method.title, *(cells or ["–"] * (len(table.columns) - 1)))
+    for line in found.lines:
+        cells = [number(value) for value in (*line.values, *line.given)]
+        cells += [f"{seconds:.2f}" for seconds in line.seconds[: 1 + is_tuned]]
+        table.add_row(line.method.title, *(cells or ["–"] * (len(table.columns) - 1)))
     Console().print(table)
-    if asked.table is not None and count:
-        say(*_meaning(asked, records))
+    others = [line for line in found.lines if line.apart]
+    if others:
+        table = Table(title=f"Less {found.first.title}, with 95 % intervals", box=SIMPLE_HEAD)
+        table.add_column("method", overflow="fold", ratio=1)
+        for measure in measures:
+            table.add_column(measure)
+        for line in others:
+            table.add_row(line.method.title, *map(_difference, line.apart))
+        Console().print(table)
+    if asked.table is not None and found.runs:
+        say(*_meaning(asked, records, found))
     errors = {one["settings"]["method"]: one["error"] for one in reversed(records) if "error" in one}
     say(*(f"{method}: {error}" for method, error in errors.items()))
 
 
-def _difference(asked: Comparison, records: Sequence[Record], methods: tuple[str, str], measure: str) -> str:
-    """Write how far two methods differ, split by split or on the same verified rows, and the interval."""
-    from fairsieve.benchmark.measures import compare_pairs, compare_verified
+def _difference(found: Difference | None) -> str:
+    """Write a difference, and its interval where there is one."""
     from fairsieve.report.text import interval, number
 
-    if asked.table is not None and asked.table.asked.verified:
-        found = compare_verified(records, *methods, measure, asked.problem(0))
-    else:
-        found = compare_pairs(records, *methods, measure)
     if found is None:
         return "–"
     value, low, high = found
@@ -227,23 +229,35 @@ def _difference(asked: Comparison, records: Sequence[Record], methods: tuple[str
     return f"{'+' if value > 0 else ''}{number(value)}{within}"
 
 
-def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:
+def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> list[str]:
     """Say what the labels are that everything was measured on, and what the methods were told."""
     from fairsieve.report.text import interval, number
 
     assert asked.table is not None
     sizes = next(record["rows"] for record in records if "rows" in record)
     ratios = [record["clean_ratio"] for record in records if "clean_ratio" in record]
+    by_rows = "Intervals are over the rows that were tested; each method's models are taken as they are."
+    check = "Labels that somebody checked (fairsieve review, then --verified) would tell."
     if asked.table.asked.verified:
         lines = [
             f"Measured on {sizes['test']:,} verified labels, which no method trained on, weighted by the rows' chances "
             "to be chosen; intervals are the bootstrap's over these rows."
         ]
+    elif found.estimate is not None and found.basis == "estimate":
+        lines = [
+            f"Judged for right labels, on rows set aside: about {found.estimate.wrong.mean():.0%} of the labels look "
+            f"wrong, and the numbers are what they would be without. {check}",
+            by_rows,
+        ]
+    elif found.estimate is not None and found.basis == "bounds":
+        lines = [
+            f"Measured on rows set aside. Up to {1 - found.estimate.interval[0]:.0%} of their labels may be wrong, and "
+            f"nobody can say which: the intervals hold whichever they are. {check}",
+            by_rows,
+        ]
     else:
         lines = [
-            "Measured on the table's own labels of rows set aside. Where these are wrong, a method that learnt the "
-            "truth is marked down and one that learnt the errors is not: differences say who predicts the labels as "
-            "they are. To measure on right ones, check some by fairsieve review and add --verified.",
+            "Measured on the table's own labels of rows set aside, as they are.",
             "Splits share training rows; the intervals allow for that (Nadeau and Bengio 2003).",
         ]
     if asked.noise != "none":
