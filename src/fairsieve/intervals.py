@@ -187,10 +187,9 @@ def bound_change_of_largest(
 
 
 def _contenders(values: Floats, drawn: Floats) -> NDArray[np.bool_]:
-    """Find the values that may be the largest, for all that the draws say."""
+    """Find the values that may be the largest: those whose own interval reaches the largest one."""
     low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
-    least = bound_largest(values, drawn).interval[0]
-    return np.asarray(np.maximum(np.abs(low), np.abs(high)) >= least)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)) >= np.abs(values).max())
 
 
 def _highest_change(before: Floats, drawn_before: Floats, after: Floats, drawn_after: Floats) -> float:

@@ -40,8 +40,7 @@ LIKELY = 0.6  # so likely
 SUREST_PARTS = (0.1, 0.2, 0.4)
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
-WIDENED = 2.0  # the variance of the rates, since the model of the truth is only nearly right
-MISFIT = 0.1  # error of a rate's logit, for the same reason: rates came out up to a tenth too low
+MISFIT = 0.1  # error of a rate's logit, since the model of the truth is only nearly right
 LEAST_LEVEL = -8.0  # of the logit of a rate
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
@@ -226,24 +225,36 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
 def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floats) -> tuple[FlipRates, ...]:
     """Find the rates by the linear or curved predictor alone, as the model ties them and for each class.
 
-    A boosted predictor's logits level off by themselves, so that beside them the rates come out too low; how far
-    is part of the error.
+    A boosted predictor's logits level off by themselves, so that beside them the rates come out too low. And where the
+    logits are bent at the boundary, each class may become sure at its own pace, so that a truth that is no logistic
+    curve does not pass for a rate. How far the bend moves a rate is part of its error.
     """
-    observed = survey.observe(stack([base.scores], survey.groups, survey.group_count))
-    plain = fit_plain(observed)
+    designs = [
+        survey.observe(stack([scores], survey.groups, survey.group_count))
+        for scores in (base.scores, _bend(base.scores))
+    ]
+    plain = fit_plain(designs[0])
     assert model.ties is not None
     by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)[1]
     found = []
     for ties in (model.ties, by_class.reshape(model.ties.shape)):
-        fitted = fit_flips(observed, plain, ties)
-        count = int(ties.max()) + 1
-        levels, others = (
-            np.bincount(ties.ravel(), each.level.ravel()) / np.bincount(ties.ravel())
-            for each in (fitted, model)
-        )
-        covariance = WIDENED * fitted.covariance(observed) + np.diag((levels - others) ** 2)
-        found.append(FlipRates(levels, covariance + MISFIT**2 * np.eye(count), ties.T.copy(), highest))
+        straight = fit_flips(designs[0], plain, ties)
+        columns = base.scores.shape[1]  # the bend begins without weight
+        start = np.insert(straight.weights, [columns] * columns, 0.0, axis=0)
+        bent = fit_flips(designs[1], replace(straight, weights=start), ties)
+        counts = np.bincount(ties.ravel())
+        levels, others = (np.bincount(ties.ravel(), each.level.ravel()) / counts for each in (bent, straight))
+        apart = (levels - others) / 2  # the deviation of two values from their mean
+        covariance = bent.covariance(designs[1]) + np.diag(apart**2 + MISFIT**2)
+        found.append(FlipRates(levels, covariance, ties.T.copy(), highest))
     return tuple(found)
+
+
+def _bend(scores: Floats) -> Floats:
+    """Add columns that let each logit rise at another pace below the boundary, where its class is least certain."""
+    chances = probabilities(scores)[:, 1:]
+    middle = np.average(scores, axis=0, weights=np.maximum(chances * (1 - chances), 1e-12))
+    return np.column_stack([scores, np.minimum(scores - middle, 0.0)])
 
 
 def _by_group(survey: Survey) -> Codes:
