@@ -192,6 +192,16 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self._suspects.copy()
 
+    @property
+    def effective_weights_(self) -> pd.DataFrame:
+        """How much each class (a row) of each group (a column) weighed in training."""
+        try:
+            weights = self._effective
+        except AttributeError:
+            raise AttributeError("effective_weights_ is known once the estimator is fitted") from None
+        groups = pd.Index(self.sensitive_values_, name="group", tupleize_cols=False)
+        return pd.DataFrame(weights, index=pd.Index(self.classes_, name="class"), columns=groups)
+
     def __getstate__(self) -> Any:
         """Return what is stored or copied: not what lies on a dask cluster, which another process does not reach.
 

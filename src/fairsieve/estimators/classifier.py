@@ -126,8 +126,8 @@ class FairRobustClassifier(FairEstimator):
         The same of the plain model.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
-    effective_weights_ : array of shape (classes, groups)
-        How strongly each cell pulled, beside what its rows would by themselves: its share of the training weight,
+    effective_weights_ : DataFrame
+        How strongly each cell, of a class (rows) and a group (columns), pulled, beside what its rows would by themselves: its share of the training weight,
         divided by its share of the rows, and where gaps were constrained what that added; below 0, towards another
         class.
     ridge_ : float
@@ -411,7 +411,7 @@ class FairRobustClassifier(FairEstimator):
         self.coef_, self.intercept_ = point.linear.coef, point.linear.intercept
         self.gap_, self._cut, self._gaps = point.gap, point.cut, point.gaps
         self.threshold_ = self._read_threshold(point)
-        self.ratios_, self.effective_weights_ = point.ratios, point.effective
+        self.ratios_, self._effective = point.ratios, point.effective
 
     def _read_threshold(self, point: Point) -> float:
         """Return the probability of the positive class from which on a point predicts it."""

@@ -286,7 +286,7 @@ class SelectionDisplay:
                 "estimator must be a fitted FairRobustClassifier or SieveClassifier, which knows what each cell "
                 f"weighed; got {type(estimator).__name__}: of a pipeline, pass the last step"
             )
-        tables = estimator.effective_weights_, estimator.ratios_
+        tables = np.asarray(estimator.effective_weights_), estimator.ratios_
         return cls(*tables, estimator.classes_, estimator.sensitive_values_).plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:

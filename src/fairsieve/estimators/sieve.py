@@ -128,7 +128,7 @@ class SieveClassifier(FairEstimator):
         The weight of each sample, without its own ``sample_weight``; with verified labels, of all labels
         together that may be right. Below 0, of two classes, where it was taken for one of the other class: some gaps
         close in no other way.
-    effective_weights_ : array of shape (classes, groups)
+    effective_weights_ : DataFrame, by class (rows) and group (columns)
         The share of the training weight that each cell had, divided by its share of the samples; below 0 where its
         labels were reversed.
     sample_indices_ : integer array
@@ -373,7 +373,7 @@ class SieveClassifier(FairEstimator):
         self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
         share = by_cell(self.weights_[self._kept], cells) / max(float(np.abs(self.weights_).sum()), 1e-300)
         counts = cells.counts / len(cells)
-        self.effective_weights_ = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
+        self._effective = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
 
     def _list_suspects(self, data: Samples) -> None:
         """Store the path, what was believed, and the labels to check."""

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.intervals import Score, wilson
+from fairsieve.intervals import Score, newcombe, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.evaluation import Share
@@ -261,7 +261,25 @@ def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tup
         "share_wrong": Score(share, wilson(share * worth, worth)),
         "rates": rate_records(estimate),
     }
+    found["stands_out"] = _stands_out(found["by_group"])
     return found, [_say().counted(found), *tell_rates(estimate)]
+
+
+def _stands_out(by_group: dict[str, Share]) -> dict[str, Any] | None:
+    """Find the group whose labels are surely wrong more often than those of all others together, if there is one."""
+    normal, found = simultaneous(len(by_group)), []
+    wrong, count = (sum(getattr(share, name) for share in by_group.values()) for name in ("hits", "total"))
+    for name, own in by_group.items():
+        others = Share(wrong - own.hits, count - own.total)
+        low, _ = newcombe(own.hits, own.total, others.hits, others.total, normal)
+        found.append((low, {"group": name, "wrong": own, "others": others}))
+    low, surest = max(found, key=lambda each: each[0])
+    return surest if low > 0 else None
+
+
+def tell_revealed(found: dict[str, Any]) -> str:
+    """Say in a sentence what checked labels reveal."""
+    return str(_say().revealed(found))
 
 
 def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:

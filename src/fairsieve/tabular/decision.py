@@ -203,7 +203,8 @@ class Decision:
         against = [reason for reason in self.findings if reason.outcome == self.usable]
         reason = "".join(self.word(*against[:1]))
         facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts, "usable": self.usable}
-        return upper(say("decision.j2", name, facts, in_python=self.in_python))
+        decided = upper(say("decision.j2", name, facts, in_python=self.in_python))
+        return f"{self.facts.get('revealed', '')} {decided}".strip()  # what people found comes first
 
     @cached_property
     def reasons(self) -> list[str]:

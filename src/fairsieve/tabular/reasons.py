@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fairsieve.intervals import Score
+from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
 from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
 from fairsieve.tabular.label_review import Audit
@@ -88,6 +89,8 @@ def decide_run(run: TableRun) -> Decision:
     """Decide which model to use, and whether the stored one can be used as it is."""
     found = [one for find in RUN for one in find(run)]
     facts = {"run": run, **run_facts(run)}
+    if run.verified is not None:
+        facts["revealed"] = tell_revealed(run.verified)
     return decide("model", found, facts, outcome=run.choice.outcome, steps=_steps(run))
 
 
@@ -247,7 +250,10 @@ RUN: list[Callable[[TableRun], Iterator[TableVerdict | Reason]]] = [
 
 def decide_audit(audit: Audit) -> Decision:
     """Decide whether the labels of a table can be used as they are."""
-    return decide("labels", _labels(audit))
+    facts = {}
+    if audit.answers is not None:
+        facts["revealed"] = tell_revealed(describe_answers(audit, audit.estimate)[0])
+    return decide("labels", _labels(audit), facts)
 
 
 def _labels(audit: Audit) -> Iterator[Reason]:
