@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import FairnessWarning, InvalidInputError
+from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
 from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.inputs import (
     Checked,
@@ -127,9 +128,9 @@ class FairRobustClassifier(FairEstimator):
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
     effective_weights_ : DataFrame
-        How strongly each cell, of a class (rows) and a group (columns), pulled, beside what its rows would by themselves: its share of the training weight,
-        divided by its share of the rows, and where gaps were constrained what that added; below 0, towards another
-        class.
+        How strongly each cell, of a class (rows) and a group (columns), pulled, beside what its rows would by
+        themselves: its share of the training weight, divided by its share of the rows, and where gaps were constrained
+        what that added; below 0, towards another class.
     ridge_ : float
         The ridge that was used.
     left_out_ : integer array
@@ -236,6 +237,9 @@ class FairRobustClassifier(FairEstimator):
             verified = check_verification(checked, verified_labels, verified_weight)
         cells = checked.data.cells
         check_two_classes(rule, cells)
+        without = np.inf
+        if verified is not None and verified.enough and (verified.codes < 0).any():
+            without = self._gap_without(X, y, sensitive_features, sample_weight)
         _check_classes(cells)
         _check_sizes(checked.data.features)
         if table is not None and rule.kind != "fixed":
@@ -257,7 +261,14 @@ class FairRobustClassifier(FairEstimator):
         self.left_out_ = np.zeros(0, np.int64) if cleaning is None else checked.rows[~cleaning.kept]
         judged = believed if self._correction() is None else given
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
-            settings = self._settings(cells, compared, clean_ratio=clean_ratio, threshold=rule, report=report)
+            settings = self._settings(
+                cells,
+                compared,
+                clean_ratio=clean_ratio,
+                threshold=rule,
+                report=report,
+                ceiling=without if compared else np.inf,
+            )
             rows = Table(train, believed, judged, given, self._correction())
             solution = solve(rows, settings, folds, ridge)
         self.ridge_ = ridge
@@ -299,6 +310,17 @@ class FairRobustClassifier(FairEstimator):
             table.list_suspects(self, chosen_point)
         self._tell()
         return self
+
+    def _gap_without(self, *samples: Any) -> float:
+        """Return the widest gap that training without the checked labels leaves, as it judges itself.
+
+        Better labels make more accuracy visible, which the default tolerance would trade for wider gaps. What somebody
+        checked shall not make a model less fair.
+        """
+        if self.tolerance is not None or self.fairness is None:
+            return float("inf")
+        with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
+            return float(clone(self).set_params(verbose=0).fit(*samples).gap_)
 
     def _check_fairness(self, checked: Checked, sensitive_features: Any) -> bool:
         """Say whether groups are to be compared; warn where that was asked for and cannot be."""

@@ -291,7 +291,10 @@ class _Solver:
         if loss is None or self.settings.clean_ratio < 1.0:  # wrong labels hide what is lost
             loss = np.inf
         bargains: list[tuple[float, int, Point]] = []
+        widest = max(self.tolerance, self.settings.ceiling, min(point.gap for point in points))
         for point, table in zip(points, together, strict=True):
+            if point.gap > widest:
+                continue
             # Labels that are wrong in one cell only hide what a fair model gains there; the rows cannot tell which of
             # the two accuracies is the true one, nor a loss that is within its standard error.
             gain, error = max((accuracy_gain(table), accuracy_gain(alike(table))), key=lambda pair: pair[0])
@@ -304,7 +307,7 @@ class _Solver:
     def set_tolerance(self, natural: Point) -> None:
         """Set the tolerance that was not named: two points, or what the rows can tell if that is more."""
         if self.settings.tolerance is None and natural.gaps:
-            self.tolerance = max(TOLERANCE, natural.gaps[0].error)
+            self.tolerance = max(TOLERANCE, min(natural.gaps[0].error, self.settings.ceiling))
 
     def keep(self, point: Point) -> Point:
         """Keep a point, judged by all rows."""
