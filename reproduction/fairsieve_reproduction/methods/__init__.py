@@ -1,0 +1,1 @@
+"""The methods of the paper, and those that `compare` has beside them."""
