@@ -86,8 +86,8 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":
             raise
         raise missing("torch", purpose=f"fairsieve.{name}") from None
-    found = globals()[name] = getattr(module, name)
-    return found
+    value = globals()[name] = getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -106,11 +106,14 @@ def tell_demo(people: Samples, scores: pd.DataFrame) -> tuple[str, str]:
     )
     means = {name: rows[groups].mean() for name, rows in by_method.items()}
     worst, best = means[PLAIN].idxmin(), means[PLAIN].idxmax()
-    found = {name: [round(100 * means[name][group]) for group in (worst, best)] for name in (PLAIN, OURS)}
+    obese_found = {
+        name: [round(100 * means[name][group]) for group in (worst, best)] for name in (PLAIN, OURS)
+    }
     change = interval(by_method[OURS]["accuracy"].to_numpy() - by_method[PLAIN]["accuracy"].to_numpy())
     sentence = (
-        f"Of 100 people who are obese, the plain model finds {found[PLAIN][0]} among {worst} people and "
-        f"{found[PLAIN][1]} among {best} people; fairsieve finds {found[OURS][0]} and {found[OURS][1]}. "
+        f"Of 100 people who are obese, the plain model finds {obese_found[PLAIN][0]} among {worst} people and "
+        f"{obese_found[PLAIN][1]} among {best} people; fairsieve finds {obese_found[OURS][0]} and "
+        f"{obese_found[OURS][1]}. "
         f"Of 100 people of all groups it is right about {100 * by_method[OURS]['accuracy'].mean():.1f}, the plain "
         f"model about {100 * by_method[PLAIN]['accuracy'].mean():.1f} (a change of {change.text(100, 1)})."
     )
@@ -120,40 +123,44 @@ def tell_demo(people: Samples, scores: pd.DataFrame) -> tuple[str, str]:
 def draw_demo(people: Samples, scores: pd.DataFrame, path: Path) -> None:
     """Draw whom the labels miss, whom each model finds, and how often each is right."""
     plt = pyplot()
-    figure, (said, found, right) = plt.subplots(
+    figure, (said_axes, found_axes, right_axes) = plt.subplots(
         1, 3, figsize=(12, 4.6), layout="constrained", width_ratios=[3, 5, 2.2]
     )
     shares = missed(people)
     looks = {group: colour(look) for group, look in looks_of(shares.index).items()}
-    said.barh(shares.index, 100 * shares, color=[looks[group] for group in shares.index], height=0.6)
+    said_axes.barh(shares.index, 100 * shares, color=[looks[group] for group in shares.index], height=0.6)
     for place, share in enumerate(shares):
-        said.annotate(
+        said_axes.annotate(
             f"{100 * share:.0f}", (100 * share, place), (4, 0), textcoords="offset points", va="center"
         )
-    said.set_title("The labels: of 100 people who are obese,\nso many say they are not", loc="left")
-    said.grid(visible=False)
-    said.set_xlim(0, 118 * shares.max())
+    said_axes.set_title("The labels: of 100 people who are obese,\nso many say they are not", loc="left")
+    said_axes.grid(visible=False)
+    said_axes.set_xlim(0, 118 * shares.max())
     names = list(METHODS)[::-1]
     for place, name in enumerate(names):
         rows = scores[scores["method"] == name]
         for lift, group in zip(np.linspace(-0.25, 0.25, len(shares)), shares.index, strict=True):
             value = interval(100 * rows[group])
-            found.errorbar(value.mean, place + lift, xerr=value.half, color=looks[group], alpha=0.35, lw=1)
-            found.plot(value.mean, place + lift, "o", color=looks[group], label=group if place == 0 else None)
+            found_axes.errorbar(
+                value.mean, place + lift, xerr=value.half, color=looks[group], alpha=0.35, lw=1
+            )
+            found_axes.plot(
+                value.mean, place + lift, "o", color=looks[group], label=group if place == 0 else None
+            )
         value = interval(100 * rows["accuracy"])
-        right.errorbar(value.mean, place, xerr=value.half, fmt="o", color="#1F2328", capsize=3)
-        right.annotate(
+        right_axes.errorbar(value.mean, place, xerr=value.half, fmt="o", color="#1F2328", capsize=3)
+        right_axes.annotate(
             f"{value.mean:.1f}", (value.mean, place), (0, 6), textcoords="offset points", ha="center"
         )
-    found.set_title("The models: of 100 people who are obese, so many are found", loc="left")
-    found.set_yticks(range(len(names)), names)
-    found.set_xlim(left=0)
-    found.legend(loc="upper left", bbox_to_anchor=(0, -0.06), ncols=3)
-    right.set_title("Of 100 people, so many\nare judged rightly", loc="left")
-    right.set_yticks(range(len(names)), [])
-    right.set_ylim(found.get_ylim())
-    low, high = right.get_xlim()
-    right.set_xlim(min(low, high - 6), high + 0.5)  # differences of a tenth do not look large
+    found_axes.set_title("The models: of 100 people who are obese, so many are found", loc="left")
+    found_axes.set_yticks(range(len(names)), names)
+    found_axes.set_xlim(left=0)
+    found_axes.legend(loc="upper left", bbox_to_anchor=(0, -0.06), ncols=3)
+    right_axes.set_title("Of 100 people, so many\nare judged rightly", loc="left")
+    right_axes.set_yticks(range(len(names)), [])
+    right_axes.set_ylim(found_axes.get_ylim())
+    low, high = right_axes.get_xlim()
+    right_axes.set_xlim(min(low, high - 6), high + 0.5)  # differences of a tenth do not look large
     figure.suptitle(
         f"{len(people):,} Americans said how tall and how heavy they are. Models learn from that, and are judged by "
         "what was measured.",

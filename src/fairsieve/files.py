@@ -151,7 +151,7 @@ def keep_inputs(option: str, out: Path, *inputs: Path | None, names: Iterable[st
     written = [path for path in (out, *(out / name for name in names)) if path.exists()]
     there = [path for path in inputs if path is not None and path.exists()]
     for path in chain(there, *(folder.iterdir() for folder in there if folder.is_dir())):
-        if any(one.samefile(path) for one in written):
+        if any(output.samefile(path) for output in written):
             raise InvalidInputError(
                 f"{spell(option)} must not be a file that is read; got {out}, which would replace {path}: name another"
             )
@@ -211,7 +211,7 @@ def read_archive(
     KeyError
         Where a member is not there.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     left = most
     with zipfile.ZipFile(source) as archive:
         members = archive.infolist() if names is None else [archive.getinfo(name) for name in names]
@@ -220,7 +220,7 @@ def read_archive(
         for member in members:
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise zipfile.BadZipFile(f"{member.filename} is neither stored nor deflated")
-            if member.filename in found:
+            if member.filename in contents:
                 raise zipfile.BadZipFile(f"{member.filename} is there twice")
             pieces = []
             with archive.open(member) as stream:
@@ -229,5 +229,5 @@ def read_archive(
                     if left < 0:
                         raise zipfile.BadZipFile(f"it unpacks to more than {most:,} bytes")
                     pieces.append(piece)
-            found[member.filename] = b"".join(pieces)
-    return found
+            contents[member.filename] = b"".join(pieces)
+    return contents

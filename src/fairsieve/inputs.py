@@ -91,12 +91,12 @@ def find_alike(values: Sequence[Any]) -> list[list[Any]]:
     >>> find_alike(["Left", "left ", "right", ("a", 1), ("A", 1), ("a", 2)])
     [['Left', 'left '], [('a', 1), ('A', 1)]]
     """
-    found: dict[Any, list[Any]] = {}
+    by_reading: dict[Any, list[Any]] = {}
     for value in values:
         parts = value if isinstance(value, tuple) else (value,)
         key = tuple(_reading(part) if isinstance(part, str) else part for part in parts)
-        found.setdefault(key, []).append(value)
-    return [alike for alike in found.values() if len(alike) > 1]
+        by_reading.setdefault(key, []).append(value)
+    return [alike for alike in by_reading.values() if len(alike) > 1]
 
 
 def _reading(text: str) -> str:

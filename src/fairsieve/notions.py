@@ -122,9 +122,9 @@ class Notion:
 
 def _rates_of_labels(classes: int, positive: int) -> list[Rate]:
     """List how often each class is recognised and, of more than two, what it is taken for."""
-    own = [Rate(label, label, of_true=label) for label in range(classes)]
+    recognised = [Rate(label, label, of_true=label) for label in range(classes)]
     pairs = [(label, other) for label in range(classes) for other in range(classes) if other != label]
-    return own + [Rate(label, other, of_true=label) for label, other in pairs if classes > 2]
+    return recognised + [Rate(label, other, of_true=label) for label, other in pairs if classes > 2]
 
 
 def _rates_of_predictions(classes: int, positive: int) -> list[Rate]:

@@ -124,15 +124,15 @@ class ThresholdRule:
             return np.asarray(-np.abs(flagged / total - self.values[0]))
         if self.kind == "cost":
             return np.asarray(-(self.values[0] * false + self.values[1] * (positives - hits)) / total)
-        found = hits / max(positives, 1e-300)
+        recall = hits / max(positives, 1e-300)
         spared = 1 - false / max(total - positives, 1e-300)
-        return np.asarray((found + spared) / 2)
+        return np.asarray((recall + spared) / 2)
 
 
 def _read_numbers(text: str) -> list[float] | None:
     """Read numbers between commas; None where one is none."""
     try:
-        found = [float(part) for part in text.split(",")] if text else []
+        numbers = [float(part) for part in text.split(",")] if text else []
     except ValueError:
         return None
-    return found if np.isfinite(found).all() else None
+    return numbers if np.isfinite(numbers).all() else None

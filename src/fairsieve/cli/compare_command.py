@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import among, table_settings, write_settings
+from fairsieve.cli.options import among, datasets, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -49,8 +49,8 @@ def compare_command(
     data: Annotated[
         str | None,
         typer.Option(
-            help="synthetic, compas, adult or german; by default synthetic.",
-            autocompletion=among("synthetic", "compas", "adult", "german"),
+            help="A public data set, such as compas (see fairsieve data list); by default synthetic.",
+            autocompletion=datasets(lambda entry: entry.batch_size),
             show_default=False,
         ),
     ] = None,
@@ -116,25 +116,25 @@ def compare_command(
         raise InvalidInputError(
             f"--table and --data must not be given together; got {table} and {data}: leave one out"
         )
-    own = _read_table(table, settings)
+    source_table = _read_table(table, settings)
     data = data or "synthetic"
-    noise = noise or ("none" if own is not None else "label")
+    noise = noise or ("none" if source_table is not None else "label")
     check_choice("--noise", noise.partition(":")[0], NOISES)
     check_share("--rate", rate, most=0.5)
     for option, value in (("--seeds", seeds), ("--jobs", jobs), ("--epochs", epochs)):
         check_at_least(option, 1 if value is None else value, 1)
     chosen = find_methods(methods)
     asked = run.Comparison(
-        data="table" if own is not None else data,
+        data="table" if source_table is not None else data,
         noise=noise if rate > 0 else "none",
-        rate=0.0 if own is not None and noise == "none" else rate,
+        rate=0.0 if source_table is not None and noise == "none" else rate,
         fairness=settings.get("fairness", "equalized-odds"),
         validation=validation,
         tune=tune,
         epochs=epochs,
-        table=own,
+        table=source_table,
     )
-    if own is None:  # report a wrong name or a missing file at once
+    if source_table is None:  # report a wrong name or a missing file at once
         paper_settings(data, noise, rate, asked.fairness)
         make_problem(data, "none", 0, 0)
     make_folder("--out", out)

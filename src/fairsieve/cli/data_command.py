@@ -101,19 +101,19 @@ def _describe_command(
 
     from fairsieve.data.catalogue import describe
 
-    found = describe(name, sensitive=sensitive)
+    described = describe(name, sensitive=sensitive)
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(described, indent=2, ensure_ascii=False))
         return
-    counts = pd.DataFrame(found["cells"], index=found["classes"], columns=found["groups"])
+    counts = pd.DataFrame(described["cells"], index=described["classes"], columns=described["groups"])
     counts["all"] = counts.sum(axis=1)
     shares = counts.iloc[-1] / counts.sum()
     shown = counts.map("{:,}".format)
-    shown.loc[f"share of {found['classes'][-1]}"] = shares.map("{:.3f}".format)
+    shown.loc[f"share of {described['classes'][-1]}"] = shares.map("{:.3f}".format)
     say(
-        f"{found['title']}: {found['rows']:,} rows, {found['features']} features",
-        shown.rename_axis(f"label \\ {found['sensitive']}", axis="columns").to_string(),
-        *(f"{key}: {found[key]}" for key in ("label", "licence", "source", "note") if found[key]),
+        f"{described['title']}: {described['rows']:,} rows, {described['features']} features",
+        shown.rename_axis(f"label \\ {described['sensitive']}", axis="columns").to_string(),
+        *(f"{key}: {described[key]}" for key in ("label", "licence", "source", "note") if described[key]),
     )
 
 

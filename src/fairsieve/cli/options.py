@@ -65,9 +65,9 @@ def _option_names(context: typer.Context) -> dict[str, str]:
     """Return the parameter of each option and argument that a file may name: --format is ``output_format``."""
     names = {}
     for param in context.command.params:
-        spelt = next((one[2:].replace("-", "_") for one in param.opts if one.startswith("--")), param.name)
+        long = [spelling[2:].replace("-", "_") for spelling in param.opts if spelling.startswith("--")]
         if param.name not in ("config", "help"):
-            names[str(spelt)] = str(param.name)
+            names[str((long or [param.name])[0])] = str(param.name)
     return names
 
 
@@ -125,26 +125,30 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
 
     def decorate(function: Command) -> Command:
         keyword, names = inspect.Parameter.KEYWORD_ONLY, [name for name, _ in settings_of(command)]
-        *own, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
-        own = [one.replace(kind=keyword) for one in own]
-        made = []
+        *parameters, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
+        parameters = [parameter.replace(kind=keyword) for parameter in parameters]
+        of_table = []
         for name in names:
             needed = name in ("label", "sensitive") and not optional
             default = inspect.Parameter.empty if needed else None
-            made.append(inspect.Parameter(name, keyword, default=default, annotation=_option(name)))
+            of_table.append(inspect.Parameter(name, keyword, default=default, annotation=_option(name)))
 
         def call(*, config: Path | None, verbose: bool, **given: Any) -> None:
             unset = [name for name in names if given[name] in (None, [])]
             function(**{name: value for name, value in given.items() if name not in unset})
 
         # To compare is not only about tables: its own options come first.
-        own += [
+        parameters += [
             inspect.Parameter("config", keyword, default=None, annotation=Config),
             inspect.Parameter("verbose", keyword, default=False, annotation=Verbose),
         ]
-        signature = inspect.Signature([*own, *made] if command == "compare" else [*made, *own])
+        signature = inspect.Signature(
+            [*parameters, *of_table] if command == "compare" else [*of_table, *parameters]
+        )
         call.__signature__ = signature  # type: ignore[attr-defined]
-        call.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+        call.__annotations__ = {
+            name: parameter.annotation for name, parameter in signature.parameters.items()
+        }
         call.__name__, call.__doc__ = function.__name__, function.__doc__
         return call  # type: ignore[return-value]
 

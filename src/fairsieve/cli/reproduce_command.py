@@ -128,13 +128,13 @@ def reproduce_command(
     make_folder("--out", out)
     write_settings(context, out)
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        found = {scope: sets.Results(read_results(path), scope) for scope in scopes}
+        results = {scope: sets.Results(read_results(path), scope) for scope in scopes}
         if not judge_only:
             with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
                 for scope, wanted in reversed(scopes.items()):  # the authors' draw first
-                    for done, total, step in reproduce(wanted, found[scope], path, jobs=workers):
+                    for done, total, step in reproduce(wanted, results[scope], path, jobs=workers):
                         update(done, step, total=total)
-        page, verdicts = write_reproduction(sets.Protocols(*found.values()), items, out)
+        page, verdicts = write_reproduction(sets.Protocols(*results.values()), items, out)
     say(verdicts, f"The page is {page}; tables and figures are beside it")
 
 
@@ -149,13 +149,13 @@ def _parse_seeds(texts: list[str]) -> dict[str, int]:
     """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
     from fairsieve_reproduction.methods.registry import find_methods
 
-    found = {}
+    counts = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not count.isdecimal() or int(count) < 1:
             raise InvalidInputError(f"--seeds must be a number of at least 1, or METHOD=N; got {text!r}")
-        found[find_methods(name)[0].name if name else ""] = int(count)
-    return found
+        counts[find_methods(name)[0].name if name else ""] = int(count)
+    return counts
 
 
 def _parse_group(text: str) -> tuple[str, str]:

@@ -83,10 +83,10 @@ def predict_command(
     keep_inputs("--out", out, data, run)
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        found = tabular.predict(run, data, probabilities=probabilities, **settings)
-        found.save(out, force=force, escape_formulas=escape_formulas)
-    count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
-    say(*found.notes, f"{count} predicted, in {out}")
+        predictions = tabular.predict(run, data, probabilities=probabilities, **settings)
+        predictions.save(out, force=force, escape_formulas=escape_formulas)
+    count = "1 row" if len(predictions.predicted) == 1 else f"{len(predictions.predicted):,} rows"
+    say(*predictions.notes, f"{count} predicted, in {out}")
 
 
 @table_settings("audit")
@@ -200,10 +200,10 @@ def review_command(
     with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
         result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
         table = result.save(out, force=force)
-    found = result.review
-    count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"
+    review = result.review
+    count = "1 row" if len(review.rows) == 1 else f"{len(review.rows):,} rows"
     say(
-        *found.notes,
+        *review.notes,
         f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
-        f"Then: {training_step(found.asked, table)}",
+        f"Then: {training_step(review.asked, table)}",
     )

@@ -23,7 +23,7 @@ def say_run(result: TrainResult, out: Path) -> None:
     notes = [note for note in run.problem.notes if note_kind(note) == "remark"]
     warnings = [note for note in run.notes if note_kind(note) == "warning"]
     say(*notes, *_assumed(run.problem.labels, run.asked))
-    say(*(f"Careful: {one}" for one in (*warnings, *decision.warnings)))
+    say(*(f"Careful: {warning}" for warning in (*warnings, *decision.warnings)))
     say(*tell("page.j2", "terminal", {"run": run, "decision": decision, "folder": f"{out}{os.sep}"}))
 
 
@@ -34,28 +34,28 @@ def _assumed(labels: Labels, asked: TableSettings) -> list[str]:
 
 def say_audit(result: AuditResult) -> None:
     """Print the decision with the numbers behind it: cells and suspects, or rates of predictions."""
-    found, decision = result.audit, result.decision
+    audit, decision = result.audit, result.decision
     # Worded before anything is printed.
     lines = [decision.sentence, *(f"  {line}" for line in decision.lines)]
-    notes = [*found.notes, *_assumed(found.labels, found.asked)]
-    if found.impact is not None:
-        _say_impact(found.impact)
-    if isinstance(found, PredictionAudit):
+    notes = [*audit.notes, *_assumed(audit.labels, audit.asked)]
+    if audit.impact is not None:
+        _say_impact(audit.impact)
+    if isinstance(audit, PredictionAudit):
         say(*lines, *notes)
-        _say_rates(found)
+        _say_rates(audit)
         return
-    estimate, cells = found.estimate, found.estimate.cells
+    estimate, cells = audit.estimate, audit.estimate.cells
     entries = [
         [f"{count:,}  {percent(share)}" for count, share in zip(*row, strict=True)]
         for row in zip(cells.counts.tolist(), estimate.noise.tolist(), strict=True)
     ]
     table = pd.DataFrame(entries, map(str, cells.classes), map(group_name, cells.groups))
-    table = table.rename_axis(f"{found.labels.column} \\ {found.groups.title}", axis="columns")
+    table = table.rename_axis(f"{audit.labels.column} \\ {audit.groups.title}", axis="columns")
     title = "People, and the estimated share of wrong labels among them:"
     say(*notes, title, table.to_string(), *lines)
-    for one in found.suspects.head(10).itertuples():
-        told = f"{one.label}, rather {one.suggested_label} ({one.probability:.2f}), {group_name(one.group)}"
-        say(f"  row {one.row}: {told}")
+    for suspect in audit.suspects.head(10).itertuples():
+        suggested = f"rather {suspect.suggested_label} ({suspect.probability:.2f})"
+        say(f"  row {suspect.row}: {suspect.label}, {suggested}, {group_name(suspect.group)}")
 
 
 def _say_impact(impact: pd.DataFrame) -> None:
@@ -69,17 +69,17 @@ def _say_impact(impact: pd.DataFrame) -> None:
 
 def _say_rates(audit: PredictionAudit) -> None:
     """Print the rates of predictions by group."""
-    found = audit.evaluation
-    groups = list(map(group_name, found.groups))
+    evaluation = audit.evaluation
+    groups = list(map(group_name, evaluation.groups))
     rates = {
-        one.title: ["–" if score is None else number(score.value) for score in one.models[0]]
-        for one in found.rates
+        rate.title: ["–" if score is None else number(score.value) for score in rate.models[0]]
+        for rate in evaluation.rates
     }
-    scores = {group_name(one.group): percent(one.predicted) for one in audit.calibration}
+    scores = {group_name(group.group): percent(group.predicted) for group in audit.calibration}
     if scores:
         rates["mean score"] = [scores.get(group, "–") for group in groups]
     say("Rates by group; the report has their 95 % intervals", pd.DataFrame(rates, groups).to_string())
     count = len(audit.suspects)
     left = f"; {audit.left_out:,} rows have no prediction" if audit.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
-    say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")
+    say(f"Measured on {len(evaluation.cells):,} rows with a label and a prediction{left}. {looks} wrong.")

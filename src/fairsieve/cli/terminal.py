@@ -81,7 +81,7 @@ def tolerate_terminals() -> None:
 
 def printable(text: str) -> str:
     """Replace the characters that a terminal would obey instead of showing."""
-    shown = (one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in text)
+    shown = (sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
     return "".join(shown)
 
 

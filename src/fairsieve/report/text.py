@@ -105,7 +105,7 @@ def environment(package: str) -> Any:
     """Load the templates of a package; what ends in ``.html`` escapes every value."""
     import jinja2  # late: most commands and estimators write no sentence
 
-    found = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader(package, ""),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         trim_blocks=True,
@@ -114,9 +114,14 @@ def environment(package: str) -> Any:
         undefined=jinja2.StrictUndefined,
     )
     ours = (number, percent, points, interval, points_interval, upper)
-    found.filters |= {one.__name__: one for one in ours}
-    found.filters |= {"counted": "{:,}".format, "md": markdown, "notion": find_notion, "shell": shlex.join}
-    return found
+    templates.filters |= {write.__name__: write for write in ours}
+    templates.filters |= {
+        "counted": "{:,}".format,
+        "md": markdown,
+        "notion": find_notion,
+        "shell": shlex.join,
+    }
+    return templates
 
 
 @functools.cache

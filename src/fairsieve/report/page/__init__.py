@@ -108,14 +108,14 @@ def plotly_packed() -> tuple[str, str]:
 
 def _colour_variables(theme: Theme) -> dict[str, str]:
     """Write a theme as CSS variables."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for name, value in theme._asdict().items():
         if isinstance(value, str):
-            found[name] = value
+            variables[name] = value
         else:
             parts = value.items() if isinstance(value, dict) else enumerate(value)
-            found |= {f"{name}-{key}": entry for key, entry in parts}
-    return found
+            variables |= {f"{name}-{key}": entry for key, entry in parts}
+    return variables
 
 
 def _content_policy(*hashes: str) -> str:
