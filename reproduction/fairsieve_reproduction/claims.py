@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fairsieve.notions import BY_SHORT, EO
 from fairsieve.benchmark.measures import standard_error
-from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.records import Record
+from fairsieve.notions import BY_SHORT, EO
+from fairsieve.report.text import number
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.experiments import (
     OURS,
@@ -29,6 +29,7 @@ from fairsieve_reproduction.experiments import (
     Scope,
     column_experiment,
 )
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve_reproduction.published import paper_tables
 from fairsieve_reproduction.statistics import (
     BEYOND,
@@ -41,7 +42,6 @@ from fairsieve_reproduction.statistics import (
     pool,
     read_gain,
 )
-from fairsieve.report.text import number
 
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 FR_TRAIN, PUBLISHED = "fr-train", "fr-train-published"

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.benchmark.measures import measure
-from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.problems import add_noise
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.notions import NOTIONS
@@ -20,6 +19,7 @@ from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples
 from fairsieve.training.fit import fit
 from fairsieve.training.result import Fitted
+from fairsieve_reproduction.methods.registry import METHODS
 
 DEMO_METHODS = ("lr", "itlm", "fairbatch", "sample-selection")
 EPOCHS = 500

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.notions import DP, EO
 from fairsieve.benchmark.contract import Method
-from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.records import Record, fingerprint
-from fairsieve_reproduction.published import PaperColumn, paper_tables
 from fairsieve.benchmark.run import Comparison, ValidationKind
+from fairsieve.notions import DP, EO
 from fairsieve.validation import check_choice
+from fairsieve_reproduction.methods.registry import METHODS
+from fairsieve_reproduction.published import PaperColumn, paper_tables
 
 OURS, AUTHORS = "sample-selection", "sample-selection-authors"
 ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
@@ -351,7 +351,9 @@ class Results:
     def choice(self, experiment: Experiment, pace: Mapping[str, Any] | None = None) -> Record | None:
         """Return the record of the hyperparameters chosen at a pace, or of the pace, where that is None."""
         tuned = self.scope.tuned_as(experiment, pace=pace is None)
-        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned, pace)))
+        return (
+            None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned, pace)))
+        )
 
     def choices(self, experiment: Experiment) -> list[Record]:
         """Return the records of the choices that an experiment uses: of its pace, then of its hyperparameters."""

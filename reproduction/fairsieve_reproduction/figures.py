@@ -9,12 +9,12 @@ import numpy as np
 
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.notions import DP, EO, NOTIONS
-from fairsieve_reproduction.methods.registry import METHODS
-from fairsieve_reproduction import experiments as sets
-from fairsieve_reproduction.experiments import OURS, Experiment, Protocols, Results, column_experiment
-from fairsieve_reproduction.tables import FLIPS, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look
+from fairsieve_reproduction import experiments as sets
+from fairsieve_reproduction.experiments import OURS, Experiment, Protocols, Results, column_experiment
+from fairsieve_reproduction.methods.registry import METHODS
+from fairsieve_reproduction.tables import FLIPS, column_title
 
 PROTOCOLS = {"fresh": ", fresh draws", "authors'": ", the authors' draw", "splits": ""}
 Curves = Sequence[Sequence[Experiment]]  # of each method
@@ -95,8 +95,8 @@ def _synthetic_rates_figure(protocols: Protocols, name: str, fairness: str) -> F
     curves = [sets.rate_experiments(method, fairness) for method in sets.RATE_METHODS]
     caption = (
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for "
-        f"{NOTIONS[fairness].short}; shaded, the standard error over draws, or over trainings on the authors' draw. The authors "
-        "published flips for 10 % only: above it they are made by our extension of their attack."
+        f"{NOTIONS[fairness].short}; shaded, the standard error over draws, or over trainings on the authors' draw. "
+        "The authors published flips for 10 % only: above it they are made by our extension of their attack."
     )
     return _rates_figure(protocols, name, curves, ("accuracy", fairness), caption)
 

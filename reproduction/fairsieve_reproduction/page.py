@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.files import write_output
-from fairsieve_reproduction import tables
-from fairsieve_reproduction.claims import Answer, Judgement, judgements, verdict_word
-from fairsieve_reproduction.experiments import Item, Protocols, collect_experiments
-from fairsieve_reproduction.figures import FIGURES
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
 from fairsieve.report.text import table_markdown
+from fairsieve_reproduction import tables
+from fairsieve_reproduction.claims import Answer, Judgement, judgements, verdict_word
+from fairsieve_reproduction.experiments import Item, Protocols, collect_experiments
+from fairsieve_reproduction.figures import FIGURES
 
 PROTOCOLS = (
     "Two protocols stand side by side. The authors' draw: five trainings on the arrays that the authors "
@@ -51,6 +51,7 @@ def count_verdicts(found: Sequence[Judgement]) -> str:
     >>> count_verdicts([])
     'Of 0 claims 0 hold, 0 do not hold, 0 are inconclusive and 0 are not comparable'
     """
+
     def told(answers: Sequence[Answer]) -> str:
         counts = Counter(verdict_word(answer.holds) for answer in answers)
         names = ("hold", "do not hold", "are inconclusive")

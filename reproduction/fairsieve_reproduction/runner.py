@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from fairsieve.benchmark.contract import combinations
-from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.records import Record, fingerprint
-from fairsieve_reproduction.experiments import Experiment, Results, Scope
 from fairsieve.benchmark.run import fold_scores, package_versions, pick, run_one
 from fairsieve.benchmark.workers import Work, run_and_record
+from fairsieve_reproduction.experiments import Experiment, Results, Scope
+from fairsieve_reproduction.methods.registry import METHODS
 
 # Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
 EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.notions import NOTIONS
-from fairsieve_reproduction.methods.registry import METHODS
+from fairsieve.report.document import Cell, Column, Table
+from fairsieve.report.text import number
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.claims import Judgement, verdict_word
 from fairsieve_reproduction.experiments import OURS, Protocols, Results, column_experiment
+from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve_reproduction.published import Number, PaperColumn, PaperTable, paper_tables
 from fairsieve_reproduction.statistics import Gain
-from fairsieve.report.document import Cell, Column, Table
-from fairsieve.report.text import number
 
 TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {

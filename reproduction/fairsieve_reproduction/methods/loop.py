@@ -27,8 +27,8 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan, Rules
 from fairsieve.selection.fairness import comparisons
-from fairsieve.training.linear import LinearTrainer, linear_scores
 from fairsieve.training.fit import check_data, check_selection, run_training
+from fairsieve.training.linear import LinearTrainer, linear_scores
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec, selection_method
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from fairsieve.benchmark.contract import Family, Method
 from fairsieve.benchmark.estimators import DEFAULTS
-from fairsieve_reproduction.methods.fr_train import clean_with_itlm, train_fr_train
-from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight, train_noise_loss
-from fairsieve_reproduction.methods.selection import train_loop, train_two_steps
-from fairsieve_reproduction.methods.variants import train_variant
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.looks import Look
 from fairsieve.validation import closest_hint
+from fairsieve_reproduction.methods.fr_train import clean_with_itlm, train_fr_train
+from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight, train_noise_loss
+from fairsieve_reproduction.methods.selection import train_loop, train_two_steps
+from fairsieve_reproduction.methods.variants import train_variant
 
 # The first candidate is the default. For the paper's method, and for all learning rates, these are the paper's own. The
 # grids of the others are wide enough that few choices sit at an end. LR and ITLM may train as long as the method, or
@@ -63,7 +63,8 @@ PAPER = (
            partial(train_loop, method="sample-selection-no-constraints"), short="w/o constraints",
            candidates=STEP_SIZES, **LOOP),
     Method("sample-selection-no-weights", "Sample selection without weights", Look("blue", "point"), BOTH,
-           partial(train_loop, method="sample-selection-no-weights"), short="w/o weights", candidates=STEP_SIZES, **LOOP),
+           partial(train_loop, method="sample-selection-no-weights"), short="w/o weights",
+           candidates=STEP_SIZES, **LOOP),
     Method("sample-selection-authors", "Sample selection, as the authors' code", Look("sky", "diamond"), BOTH,
            partial(train_variant, selector="authors"), short="as the authors' code", candidates=STEP_SIZES, pace=RATES,
            **TWO),
@@ -94,7 +95,11 @@ METHODS = {method.name: method for method in (*PAPER, *DEFAULTS, *LATER)}
 
 def find_methods(names: str) -> list[Method]:
     """Return methods by names with commas between them; ``default``, ``all``, or ``paper`` for the paper's."""
-    sets = {"default": [method.name for method in DEFAULTS], "all": METHODS, "paper": [method.name for method in PAPER]}
+    sets = {
+        "default": [method.name for method in DEFAULTS],
+        "all": METHODS,
+        "paper": [method.name for method in PAPER],
+    }
     wanted = list(sets.get(names, names.split(",")))
     unknown = [name for name in wanted if name not in METHODS]
     if unknown:

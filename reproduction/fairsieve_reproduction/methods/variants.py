@@ -18,13 +18,13 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
-from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.selection.search import budget_used
 from fairsieve.selection.select import count_budget, select_cells
 from fairsieve.training.settings import selection_method
 from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer
+from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
