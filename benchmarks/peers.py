@@ -315,22 +315,29 @@ class Records:
 
 
 def summary(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield means over all rows, where others are ahead, the tolerances reached, and a table for each data set."""
-    found = Records(records)
-    rows = found.rows("fairsieve")
-    methods = [name for name in METHODS if any((*row, name) in found.runs for row in rows)]
+    """Yield means over all rows, where others are ahead, and the tolerances reached."""
+    found, rows, methods = measured(records)
     yield from means(found, rows, methods)
     yield from losses(found, rows, methods)
     yield from tolerances(found)
-    for data in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == data]
-        yield f"\n**{data}**: accuracy / equalized odds disparity\n"
-        yield f"| | {' | '.join(row[1] for row in own)} | seconds |"
-        yield f"| --- |{' ---: |' * (len(own) + 1)}"
+
+
+def measured(records: list[dict[str, Any]]) -> tuple[Records, list[Row], list[str]]:
+    """Return what is recorded, the rows that fairsieve has, and the methods."""
+    found = Records(records)
+    rows = found.rows("fairsieve")
+    return found, rows, [name for name in METHODS if any((*row, name) in found.runs for row in rows)]
+
+
+def every_row(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each row of each method as a line of CSV."""
+    found, rows, methods = measured(records)
+    yield "table,labels,method,accuracy,disparity,seconds"
+    for row in rows:
         for method in methods:
-            seconds = [run["seconds"] for row in own for run in found.runs[*row, method]]
-            cells = [text(found.mean(row, method)) for row in own]
-            yield f"| {method} | {' | '.join(cells)} | {np.median(seconds) if seconds else np.nan:.2f} |"
+            if seconds := [run["seconds"] for run in found.runs[*row, method]]:
+                accuracy, disparity = found.mean(row, method)
+                yield f'{row[0]},{row[1]},"{method}",{accuracy:.3f},{disparity:.3f},{np.median(seconds):.2f}'
 
 
 def means(found: Records, rows: list[Row], methods: list[str]) -> Iterator[str]:
@@ -422,7 +429,11 @@ def main() -> None:
         "--forget", nargs="+", default=[], help="methods whose recorded runs are dropped first"
     )
     parser.add_argument("--summary", action="store_true", help="only print what is recorded")
-    parser.add_argument("--page", type=Path, help="write the summary into this page, between its two marks")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="write the summary into this page, between its two marks, and every row beside it as CSV",
+    )
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.noise, arguments.seeds = ("none", "uniform-20", "one-cell"), range(2)
@@ -452,6 +463,7 @@ def main() -> None:
         before, rest = arguments.page.read_text("utf-8").split(BEGIN)
         _, after = rest.split(END)
         arguments.page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", "utf-8")
+        arguments.page.with_suffix(".csv").write_text("\n".join([*every_row(done), ""]), "utf-8")
 
 
 if __name__ == "__main__":

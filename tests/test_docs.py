@@ -45,6 +45,29 @@ def test_a_page_runs_as_written(page, capsys):
 
 
 @pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("Which group is harmed?", "how-to/report.md"),
+        ("What do I tell the regulator?", "how-to/regulator.md"),
+        ("How do I put it into skorch?", "how-to/skorch.md"),
+        ("What does cleanlab do better?", "peers.md"),
+    ],
+)
+def test_a_question_is_the_heading_of_one_page(question, page):
+    """The site's search looks at headings first."""
+    heading = re.compile(rf"^#+ {re.escape(question)}", flags=re.MULTILINE)
+    found = [path for path in DOCS.rglob("*.md") if heading.search(path.read_text("utf-8"))]
+    assert found == [DOCS / page]
+
+
+def test_the_pages_stay_short():
+    """27,000 words, beside the paper's results."""
+    pages = [path for path in DOCS.rglob("*.md") if path.parent.name not in ("reproduction", "generated")]
+    own = [path for path in pages if path.name not in ("findings.md", "command-line.md")]
+    assert sum(len(path.read_text("utf-8").split()) for path in own) <= 27_000
+
+
+@pytest.mark.parametrize(
     "module", [fairsieve, fairsieve.data, fairsieve.tabular], ids=lambda module: module.__name__
 )
 def test_the_reference_lists_public_names_once(module):

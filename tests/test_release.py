@@ -46,6 +46,28 @@ def test_nothing_may_write_but_the_jobs_that_must():
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("run", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["plot"]),
+        ("build", ["build", "hatchling", "twine"]),
+    ],
+)
+def test_what_a_release_is_made_with_is_named_by_hash(name, needed):
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    text = (ROOT / ".ci" / f"requirements-{name}.txt").read_text(encoding="utf-8")
+    entries = [entry for entry in re.split(r"\n(?! )", text) if not entry.startswith("#") and entry]
+    assert all("--hash=sha256:" in entry for entry in entries)
+    pinned = dict(re.match(r"(\S+)==(\S+)", entry).groups() for entry in entries)
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    elsewhere = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in lines}
+    assert not {one: pinned[one] for one in pinned if elsewhere.get(one, pinned[one]) != pinned[one]}
+    for requirement in map(Requirement, needed):
+        assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
 def test_addresses_agree():
     urls = PROJECT["urls"]
     home = urls["Homepage"].removeprefix("https://github.com/")

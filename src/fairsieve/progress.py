@@ -78,7 +78,9 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    idle = not (console.is_interactive or console.is_jupyter)  # rich would write an empty line to a log
+    with Progress(*columns, console=console, transient=True, disable=idle) as bar:
         task = bar.add_task(title, total=total)
         started = logged = time.monotonic()
 

@@ -199,8 +199,10 @@ def test_methods_are_judged_for_right_labels(tmp_path):
 def test_flips_are_added_to_the_training_part_alone(folder):
     flips = ("--noise", "uniform", "--rate", "0.25", "--seeds", "1")
     printed, records = on_table(folder, "flipped", *flips)
-    assert "25% flips (uniform), 1 split" in printed
-    assert "25% of the training labels were flipped (uniform), beside those that are wrong already" in printed
+    assert "25 % flips (uniform), 1 split" in printed
+    assert (
+        "25 % of the training labels were flipped (uniform), beside those that are wrong already" in printed
+    )
     assert np.mean(list(records[0]["attacked"].values())) == pytest.approx(0.25, abs=0.05)
 
 

@@ -145,3 +145,9 @@ def test_the_time_left_is_that_of_going_on_like_this(caplog):
 def test_any_text_can_be_read_again(text):
     asked = TableSettings("x.csv", label="label", sensitive=["z"], positive=text)
     assert tomllib.loads(write_config(asked))["positive"] == asked.positive
+
+
+def test_a_log_gets_no_empty_line_from_the_bar(capsys):
+    with progress_bar("counting", 2) as update:
+        update(1, "one")
+    assert capsys.readouterr() == ("", "")

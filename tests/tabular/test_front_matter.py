@@ -31,7 +31,7 @@ def test_the_card_of_a_run_is_a_model_card(tmp_path):
         measured["equalized_odds_disparity"]
         == metrics[metrics["model"]["holds"].split()[0]]["disparity"]["value"]
     )
-    assert card.text.lstrip().startswith("# A model of obese")
+    assert card.text.lstrip().startswith("# A model that predicts obese")
     assert hub.ModelCard(str(card)).data.to_dict() == card.data.to_dict()
 
 

@@ -153,7 +153,7 @@ def test_dates_are_days_in_training_and_in_predicting(result, path):
 
 
 def test_the_rows_that_were_used_are_named(result, tmp_path):
-    assert "Rows of people.csv without a label, left out: 1 (row 5)." in result.run.notes
+    assert "Rows of people.csv without a label, left out: 1 (spreadsheet row 5)." in result.run.notes
     rows = pd.read_csv(result.save(tmp_path / "run") / "rows.csv", index_col="row")
     assert list(rows.columns) == ["use", "fold", "plain_prediction", "fair_prediction"]
     assert sorted(rows.index) == list(range(2, COUNT + 2))

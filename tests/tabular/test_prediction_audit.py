@@ -159,7 +159,8 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
     options = {"label": "income", "sensitive": "sex", "prediction": "guess", "score": "chance"}
     notes = tabular.audit(path, **options).predictions.notes
     assert (
-        "Rows without a score in 'chance', which do not count for what scores mean: 2 (rows 5, 11)." in notes
+        "Rows without a score in 'chance', which do not count for what scores mean: 2 (spreadsheet rows 5, 11)."
+        in notes
     )
     columns["chance"] = [""] * 400
     with pytest.raises(

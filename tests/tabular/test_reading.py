@@ -81,7 +81,7 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
     assert table.columns == ["a", "b"]
     assert table.cells("b") == ["2", None]
     assert "fewer fields than the first row has names" in table.notes[0]
-    assert "1 (row 3)" in table.notes[0]
+    assert "1 (spreadsheet row 3)" in table.notes[0]
     assert table.notes[1] == "1 column has no name and is left out."
     whole = read('a,b\n"x, y\nz",1\n"two ""2""",\n5" pipe,3\n')
     assert whole.cells("a") == ["x, y\nz", 'two "2"', '5" pipe']
@@ -93,7 +93,10 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
     [
         (" \n \n", "is empty"),
         ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add separator='tab'"),
-        ("a,b\n1,x\ry\n2,z\n", "has a carriage return within row 2, which would cut it in two: take it out"),
+        (
+            "a,b\n1,x\ry\n2,z\n",
+            "has a carriage return within spreadsheet row 2, which would cut it in two: take it out",
+        ),
         (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
         (b"PK\x03\x04rest", "looks like a workbook that cannot be read"),
         (b"\x28\xb5\x2f\xfdrest", "is neither text nor Parquet: unpack it"),

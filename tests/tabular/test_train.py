@@ -81,9 +81,9 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
-    assert "Rows of test.csv without a label, left out: 5 (rows 2, 3, 4, 5, 6)." in notes
+    assert "Rows of test.csv without a label, left out: 5 (spreadsheet rows 2, 3, 4, 5, 6)." in notes
     assert "Column 'job' has values that training did not have, 1 of them; they are ignored." in notes
-    assert "of a group that is not compared, which count for accuracy only: 1 (row 9)." in notes
+    assert "of a group that is not compared, which count for accuracy only: 1 (spreadsheet row 9)." in notes
 
 
 def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeypatch):

@@ -179,11 +179,11 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
 
     from fairsieve.benchmark.summary import summarise
     from fairsieve.notions import NOTIONS
-    from fairsieve.report.text import number
+    from fairsieve.report.text import number, percent
 
     found = summarise(asked, chosen, records)
     name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
-    flips = "no flips" if asked.noise == "none" else f"{asked.rate:.0%} flips ({asked.noise})"
+    flips = "no flips" if asked.noise == "none" else f"{percent(asked.rate)} flips ({asked.noise})"
     what = "seed" if asked.table is None else "split"
     title = f"{name}, {flips}, {found.runs} {what}{'' if found.runs == 1 else 's'}"
     measures = ["accuracy", NOTIONS[asked.fairness].short]
@@ -231,7 +231,7 @@ def _difference(found: Difference | None) -> str:
 
 def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> list[str]:
     """Say what the labels are that everything was measured on, and what the methods were told."""
-    from fairsieve.report.text import interval, number
+    from fairsieve.report.text import interval, number, percent
 
     assert asked.table is not None
     sizes = next(record["rows"] for record in records if "rows" in record)
@@ -262,7 +262,7 @@ def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> li
         ]
     if asked.noise != "none":
         lines.append(
-            f"{asked.rate:.0%} of the training labels were flipped ({asked.noise}), beside those that are wrong "
+            f"{percent(asked.rate)} of the training labels were flipped ({asked.noise}), beside those that are wrong "
             "already; labels that are measured on were not."
         )
     told = interval((min(ratios), max(ratios))) if max(ratios) > min(ratios) else number(ratios[0])

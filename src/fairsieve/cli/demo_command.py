@@ -68,6 +68,7 @@ def demo_command(
         _demo_synthetic(fairness or "equalized-odds", noise, 0.1 if rate is None else rate, seeds, out)
         return
     from fairsieve import demo
+    from fairsieve.report.text import percent
 
     make_folder("--out", out)
     with stoppable("No figure was drawn."):
@@ -78,7 +79,7 @@ def demo_command(
         many = "1 split" if seeds == 1 else f"{seeds} splits, with 95 % intervals"
         say(
             f"{len(people):,} Americans (NHANES 2017-2018); the label: obese, by the height and weight they say; for "
-            f"{wrong:.1%} of them it is not what was measured.",
+            f"{percent(wrong)} of them it is not what was measured.",
             f"Learnt from what they say, judged by what was measured; {many}:",
             table,
             meaning,
@@ -92,6 +93,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     from fairsieve.benchmark.problems import NOISES
     from fairsieve.files import make_folder
     from fairsieve.notions import DP, EO, find_notion
+    from fairsieve.report.text import percent
     from fairsieve.validation import check_choice, check_share
     from fairsieve_reproduction import demo
 
@@ -100,7 +102,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     check_share("--rate", rate, most=0.5)
     notion = find_notion(fairness)
     make_folder("--out", out)
-    title = f"{rate:.0%} of the training labels flipped ({noise})"
+    title = f"{percent(rate)} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
         with stages(len(demo.DEMO_METHODS) * seeds) as tell:
             scores, train, flipped, fits = demo.run_demo(notion.name, noise, rate, seeds, tell)

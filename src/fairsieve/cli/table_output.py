@@ -53,7 +53,10 @@ def say_audit(result: AuditResult) -> None:
     table = table.rename_axis(f"{audit.labels.column} \\ {audit.groups.title}", axis="columns")
     title = "People, and the estimated share of wrong labels among them:"
     say(*notes, title, table.to_string(), *lines)
-    for suspect in audit.suspects.head(10).itertuples():
+    listed = audit.suspects.head(10)
+    if len(listed):
+        say("Labels to check first, by the rows of a spreadsheet:")
+    for suspect in listed.itertuples():
         suggested = f"rather {suspect.suggested_label} ({suspect.probability:.2f})"
         say(f"  row {suspect.row}: {suspect.label}, {suggested}, {group_name(suspect.group)}")
 

@@ -28,7 +28,7 @@ from fairsieve.label_noise.suspects import choose_rows
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
 from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification
 from fairsieve.notebook import cells_html
-from fairsieve.report.text import upper
+from fairsieve.report.text import percent, upper
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_thread
@@ -198,7 +198,7 @@ class CleanRatioEstimate:
         if self.acts:
             return "takes each class as far as it is likely the true one and moves the shares of the groups"
         if self.aimed:
-            return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
+            return f"selects by losses, as if {percent(self.clean_ratio)} of the labels were right"
         return "leaves no sample out and only moves the shares of the groups"
 
     def take(self, rows: NDArray[np.int64]) -> CleanRatioEstimate:
@@ -405,8 +405,8 @@ class _Estimation:
         if sure > CREDIBLE:
             verdict = Credibility(
                 False,
-                f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
-                "wrong.",
+                f"labels look wrong on purpose, but so many ({percent(sure)}) that they may be the truth and the "
+                "others wrong.",
             )
             return self.without_suspects(verdict, 1.0, aimed=True)
         why = f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
@@ -444,7 +444,7 @@ class _Estimation:
 def _judge(random: RandomFlips, disagree: bool) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
     least, most = random.least, max(random.most, random.share)
-    span = f"between {_percent(least)} and {_percent(most)}"
+    span = f"between {percent(least)} and {percent(most)}"
     if disagree:
         why = (
             "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
@@ -452,14 +452,14 @@ def _judge(random: RandomFlips, disagree: bool) -> Credibility:
         )
     elif random.model is None and most > UNSEEN:
         why = (
-            f"the features say too little about the labels: up to {most:.0%} of them could be wrong at random without "
-            "showing."
+            f"the features say too little about the labels: up to {percent(most)} of them could be wrong at random "
+            "without showing."
         )
     elif random.model is None:
         up_to = max(math.ceil(100 * most - 1e-9), 1)
         return Credibility(
             True,
-            f"no wrong labels were found, though up to {up_to}% of them could be wrong at random without showing; "
+            f"no wrong labels were found, though up to {up_to} % of them could be wrong at random without showing; "
             f"{ON_TOP}.",
         )
     elif random.unsure:
@@ -474,15 +474,10 @@ def _judge(random: RandomFlips, disagree: bool) -> Credibility:
     else:
         return Credibility(
             True,
-            f"about {_percent(random.share)} of the labels look wrong ({span}): even where a class is surest, some "
+            f"about {percent(random.share)} of the labels look wrong ({span}): even where a class is surest, some "
             f"labels say another, as labels wrong at random do; {ON_TOP}.",
         )
     return Credibility(False, why)
-
-
-def _percent(share: float) -> str:
-    """Write a share in percent, of small ones a tenth more."""
-    return f"{share:.0%}" if share >= 0.0095 else f"{share:.1%}"
 
 
 def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:

@@ -7,8 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from fairsieve.tabular.reading.columns import InputTable, Note, is_text
-from fairsieve.tabular.reading.read import named_rows
+from fairsieve.tabular.reading.columns import InputTable, Note, count_rows, is_text
 
 LOOKED_AT = 50_000  # rows among which pairs are counted
 TWICE = 2.0  # as many pairs as the estimate of those by chance must be too few
@@ -43,14 +42,15 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     notes = []
     if several.any():
         text = (
-            f"Rows that equal another in every column but have another {label!r}: {named_rows(rows[several])}. In each "
-            "set of them at least one label is wrong: correct it, or take the copies out."
+            f"Rows that equal another in every column but have another {label!r}: "
+            f"{count_rows(table.name, rows[several])}. In each set of them at least one label is wrong: "
+            "correct it, or take the copies out."
         )
         notes.append(Note(text, "contradiction"))
     if (again := frame.duplicated(["row", "code"]).to_numpy()).any():
         text = (
-            f"Rows that repeat an earlier one in every column: {named_rows(rows[again])}. They count as often as they "
-            "are there; take out what was entered twice."
+            f"Rows that repeat an earlier one in every column: {count_rows(table.name, rows[again])}. They count as "
+            "often as they are there; take out what was entered twice."
         )
         notes.append(Note(text, "warning"))
     return notes

@@ -25,8 +25,8 @@ from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
-from fairsieve.tabular.reading.columns import InputTable, Reading
-from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, open_pipe, with_columns
+from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
+from fairsieve.tabular.reading.read import free_name, is_frame, open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review

@@ -20,8 +20,8 @@ from fairsieve.tabular.evaluation import (
 from fairsieve.tabular.folds import find_copies
 from fairsieve.tabular.label_review import Audit, audit_table
 from fairsieve.tabular.policy import POLICY
-from fairsieve.tabular.reading.columns import InputTable, find_column, parse_numbers
-from fairsieve.tabular.reading.read import named_rows, read_data
+from fairsieve.tabular.reading.columns import InputTable, count_rows, find_column, name_rows, parse_numbers
+from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings
 
@@ -100,7 +100,7 @@ def audit_predictions(
         unscored = measured.rows[np.isnan(given_scores)]
         if len(unscored):
             told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
-            notes = [*notes, f"{told}{named_rows(unscored)}."]
+            notes = [*notes, f"{told}{count_rows(table.name, unscored)}."]
         calibration = _calibrate(cells, given_scores, labels)
     return PredictionAudit(
         **vars(replace(found, asked=asked, notes=notes)),
@@ -131,8 +131,8 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
         row = int(table.rows[np.flatnonzero(wrong)[0]])
         raise InvalidInputError(
             f"{spell('--score')} must hold probabilities, numbers from 0 to 1, of {labels.positive!r}; {column!r} "
-            f"has something "
-            f"else in {int(wrong.sum()):,} rows (the first: row {row}): give such a column, or leave it out"
+            f"has something else in {int(wrong.sum()):,} rows (the first: {name_rows(table.name, [row])}): give such "
+            "a column, or leave it out"
         )
     return parsed.numbers
 

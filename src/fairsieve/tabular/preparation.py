@@ -28,11 +28,12 @@ from fairsieve.tabular.reading.columns import (
     Problems,
     as_objects,
     canonical,
+    count_rows,
     is_text,
     learnt_reading,
 )
 from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, find_formats
-from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
+from fairsieve.tabular.reading.read import is_frame, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
 from fairsieve.tabular.settings import TableSettings
 
@@ -273,12 +274,14 @@ def _read_part(
     part = TablePart(feature_values(table, formats), column, groups.read(table), *nobody)
     notes = []
     if not known.all():
-        notes.append(f"Rows of {table.name} without a label, left out: {named_rows(table.rows[~known])}.")
+        notes.append(
+            f"Rows of {table.name} without a label, left out: {count_rows(table.name, table.rows[~known])}."
+        )
         part = part.take(known)
     if not part.grouped.all():
         notes.append(
             f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
-            f"for accuracy only: {named_rows(part.rows[~part.grouped])}."
+            f"for accuracy only: {count_rows(table.name, part.rows[~part.grouped])}."
         )
     return part, notes
 

@@ -462,6 +462,7 @@ def stage_count(settings: dict[str, Any]) -> int:
 
 def data_name(data: Any) -> str:
     """Name a table in words: the file's name, or that it is a data frame."""
-    from fairsieve.tabular.reading.read import FRAME_NAME, is_frame
+    from fairsieve.tabular.reading.columns import FRAME_NAME
+    from fairsieve.tabular.reading.read import is_frame
 
     return FRAME_NAME if is_frame(data) else str(getattr(data, "name", data))

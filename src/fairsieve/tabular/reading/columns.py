@@ -58,6 +58,7 @@ def note_kind(text: str) -> NoteKind:
 
 
 USUAL = "? NA N/A n/a NaN nan NULL null #N/A <NA> k.A. k.\N{NO-BREAK SPACE}A. \N{EN DASH} \N{EM DASH}"
+FRAME_NAME = "the data frame"
 MISSING = frozenset(("", "k. A.", *USUAL.split(" ")))
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 
@@ -122,6 +123,26 @@ class Reading:
         met |= marks.intersection(values)
         pairs = zip(texts, values, strict=True)
         return [None if text in MISSING or value in marks else text for text, value in pairs]
+
+
+def name_rows(table: str, rows: Sequence[int] | NDArray[np.int64], most: int = 5) -> str:
+    """Name the first of some rows of a table: as a spreadsheet numbers them in a file, from 0 on in a data frame.
+
+    >>> name_rows("people.csv", [3, 8]), name_rows(FRAME_NAME, [0])
+    ('spreadsheet rows 3, 8', 'row 0')
+    """
+    shown = ", ".join(map(str, rows[:most])) + (" …" if len(rows) > most else "")
+    place = "" if table == FRAME_NAME else "spreadsheet "  # where the names are in row 1
+    return f"{place}{'row' if len(rows) == 1 else 'rows'} {shown}"
+
+
+def count_rows(table: str, rows: NDArray[np.int64]) -> str:
+    """Count rows and name the first of them.
+
+    >>> count_rows(FRAME_NAME, np.array([3, 8])), count_rows("people.csv", np.arange(2, 1002))
+    ('2 (rows 3, 8)', '1,000 (spreadsheet rows 2, 3, 4, 5, 6 …)')
+    """
+    return f"{len(rows):,} ({name_rows(table, rows)})"
 
 
 def learnt_reading(reading: Reading, decimal: str, missing: Sequence[str] = ()) -> Reading:
@@ -422,7 +443,7 @@ def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
         _refuse_mixture(table, name, parsed)
     hint = (
         f"Column {name!r} has numbers in {count:,} of {known:,} rows with a value, and is taken as categories; to have "
-        "numbers, correct the texts, or name them by {spell('--missing')}."
+        f"numbers, correct the texts, or name them by {spell('--missing')}."
     )
     return "categories", hint if count else ""
 
@@ -431,9 +452,9 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     """Refuse numbers and texts in one column; offer to take it as categories, unless that is decided."""
     odd = np.flatnonzero(parsed.odd)
     values = list(dict.fromkeys(str(value) for value in table.take(odd).cells(name)))
-    rows = ", ".join(str(row) for row in table.rows[odd[:EXAMPLES]])
+    rows = name_rows(table.name, table.rows[odd], EXAMPLES)
     shown = ", ".join(repr(value) for value in values[:EXAMPLES]) + (" …" if len(values) > EXAMPLES else "")
-    texts, where = ("1 text", "row") if len(odd) == 1 else (f"{len(odd):,} texts", "rows")
+    texts = "1 text" if len(odd) == 1 else f"{len(odd):,} texts"
     otherwise = (
         ""
         if decided
@@ -443,8 +464,7 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     all_other = all(number_style(value) == style for value in values)
     ways = f"add {spell('--decimal', other)} if they have a decimal {style}, or " if all_other else ""
     raise InvalidInputError(
-        f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {where} {rows}"
-        f"{' …' if len(odd) > EXAMPLES else ''}). Correct those, or {ways}"
+        f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {rows}). Correct those, or {ways}"
         f"add {spell('--missing', values[0], quote=True)} to take such a value as missing{otherwise}"
     )
 
@@ -483,8 +503,8 @@ def _as_days(table: InputTable, name: str) -> NDArray[np.float64]:
     if isinstance(days, str):
         raise InvalidInputError(
             f"a column of dates must have them as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
-            f"row {texts.index[texts == days][0]}, which is none, or could mean two days: write them so, or leave "
-            "--dates out when you train"
+            f"{name_rows(table.name, texts.index[texts == days][:1])}, which is none, or "
+            "could mean two days: write them so, or leave --dates out when you train"
         )
     return days
 

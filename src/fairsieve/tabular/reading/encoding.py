@@ -28,6 +28,7 @@ from fairsieve.tabular.reading.columns import (
     find_column,
     is_text,
     kind_of,
+    name_rows,
     number_format,
     number_style,
     used_texts,
@@ -121,9 +122,8 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
         if isinstance(odd, str):
             raise InvalidInputError(
                 f"{spell('--dates')} must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of "
-                f"{table.name} has "
-                f"{odd!r} in row {texts.index[texts == odd][0]}, which is none, or could mean two days: write them so, "
-                "or leave the option out"
+                f"{table.name} has {odd!r} in {name_rows(table.name, texts.index[texts == odd][:1])}, which is none, "
+                "or could mean two days: write them so, or leave the option out"
             )
         return Feature(name, "numbers", missing, distinct, dates=True)
     chosen = name in asked.categories

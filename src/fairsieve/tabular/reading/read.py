@@ -30,15 +30,22 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import read_archive
 from fairsieve.optional import require
-from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
+from fairsieve.tabular.reading.columns import (
+    FRAME_NAME,
+    InputTable,
+    Note,
+    Reading,
+    coded,
+    count_rows,
+    headless_hint,
+    number_style,
+)
 from fairsieve.validation import as_path
 
-FRAME_NAME = "the data frame"
 A_TABLE = "the path of a CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 MOST_VALUES = 10**9  # of a Parquet file, a few bytes of which may stand for billions
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the row numbers
-NAMED_ROWS = 5  # in a note
 # UTF-32 comes first: its mark begins with that of UTF-16.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -255,7 +262,8 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
         if short.any():
             words = (
                 f"Rows of {name} have fewer fields than the first row has names, and the fields that are not there "
-                f"count as missing: {named_rows(rows[short])}. If the last row is one of them, the file may be cut off."
+                f"count as missing: {count_rows(name, rows[short])}. If the last row is one of them, the "
+                "file may be cut off."
             )
             notes.append(Note(words, "warning"))
     table = _named_table(name, names, columns, rows, reading, notes, met)
@@ -288,19 +296,10 @@ def split_rows(name: str, text: str, separator: str, chunk: int | None = None) -
                 "first out"
             ) from None
         raise InvalidInputError(
-            f"{name} must have as many fields in every row as in the first, {long[1]}; row {long[2]} has {long[3]}: a "
+            f"{name} must have as many fields in every row as in the first, {long[1]}; spreadsheet row {long[2]} has "
+            f"{long[3]}: a "
             f"text with {SEPARATORS.get(separator, repr(separator))} in it must stand in quotes"
         ) from None
-
-
-def named_rows(rows: NDArray[np.int64]) -> str:
-    """Count rows and name the first of them.
-
-    >>> named_rows(np.array([3, 8])), named_rows(np.arange(2, 1002))
-    ('2 (rows 3, 8)', '1,000 (rows 2, 3, 4, 5, 6 …)')
-    """
-    shown = ", ".join(map(str, rows[:NAMED_ROWS])) + (" …" if len(rows) > NAMED_ROWS else "")
-    return f"{len(rows):,} ({'row' if len(rows) == 1 else 'rows'} {shown})"
 
 
 def _named_table(
@@ -346,8 +345,8 @@ def _check_line_ends(name: str, text: str, separator: str) -> None:
     if bare:
         row = bare.string.count("\n", 0, bare.start()) + 1
         raise InvalidInputError(
-            f"{name} has a carriage return within row {row}, which would cut it in two: take it out, or put the text "
-            "in quotes"
+            f"{name} has a carriage return within spreadsheet row {row}, which would cut it in two: take it "
+            "out, or put the text in quotes"
         )
 
 

@@ -20,6 +20,7 @@ from fairsieve.tabular.reading.columns import (
     coded,
     exact_value,
     find_column,
+    name_rows,
     number_format,
     parse_numbers,
     recode,
@@ -198,10 +199,13 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
     while other in counts:  # a group may be called so
         other = f"({other})"
     if small and small_groups == "stop":
-        fewest = sorted(small.items(), key=lambda one: one[1])[:5]
+        fewest = [
+            f"{name!r} ({count} {'person' if count == 1 else 'people'})"
+            for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
+        ]
         raise InvalidInputError(
             f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
-            f"{', '.join(f'{name!r} ({count} people)' for name, count in fewest)}. Add "
+            f"{', '.join(fewest)}. Add "
             f"{spell('--small-groups', 'ignore')} to train "
             f"on them without comparing them, or {spell('--small-groups', 'merge')} to make them one group, {other!r}"
         )
@@ -229,7 +233,7 @@ def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[flo
     if rule is not None:
         if not numeric:
             odd = values[parsed.odd].head(1).items()
-            example = "".join(f", such as {cell!r} in row {row}" for row, cell in odd)
+            example = "".join(f", such as {cell!r} in {name_rows(table.name, [row])}" for row, cell in odd)
             raise InvalidInputError(
                 f"{spell('--bins')} must be of a column of numbers; {title} has texts{example}"
             )

@@ -128,7 +128,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         *(Section(*one, folded=True) for one in folded if one[0] != "calibration" or calibration),
     ]
     lead, top = say("page.j2", "lead", {"run": run}), notice(decision, say("page.j2", "stored", {"run": run}))
-    return Document(f"A model of {run.problem.labels.column}", lead, sections, top)
+    return Document(f"A model that predicts {run.problem.labels.column}", lead, sections, top)
 
 
 def _list_settings(run: TableRun) -> dict[str, str]:
