@@ -12,11 +12,11 @@ import argparse
 import warnings
 
 import numpy as np
-from fairsieve_reproduction.methods.loop import fit_paper
 
 from fairsieve import FairRobustClassifier
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
+from fairsieve_reproduction.methods.loop import fit_paper
 
 RATES, CHECKED = (0.1, 0.15, 0.2), (0, 100, 200, 400)
 

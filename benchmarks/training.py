@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import torch
-from fairsieve_reproduction.methods.loop import fit_paper
 from timing import median_seconds
 
 from fairsieve import Samples, fit
@@ -20,6 +19,7 @@ from fairsieve.data import synthetic_splits
 from fairsieve.data.flips import flip_group_targeted
 from fairsieve.sampling.losses import cross_entropy
 from fairsieve.training.models import LogisticRegression
+from fairsieve_reproduction.methods.loop import fit_paper
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.literal import literal_training

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer, fit_paper
 
 from fairsieve import Samples, fit
 from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.training.fit import run_training
 from fairsieve.training.settings import SELECTION_METHODS, Settings
+from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer, fit_paper
 
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
