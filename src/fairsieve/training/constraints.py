@@ -18,7 +18,6 @@ the targets tighten, each model being the start of the next.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,12 +123,13 @@ class Constrained:
             Steps of L-BFGS.
         """
         newton, (lower, scale), temperature = self.newton, metric, lagrangian.temperature
-        solve = partial(solve_triangular, lower, lower=True, check_finite=False)
+        turn = np.stack([solve_triangular(each, np.eye(len(each)), lower=True) for each in lower])
         ones, total, shape = np.ones(self.newton.masses.shape), newton.total, start.shape
         unit = scale * np.sqrt(total)  # so that the curvature of the *mean* loss is the identity
 
         def straighten(turned: Floats) -> Floats:
-            return np.asarray((solve(turned, trans="T") * unit).reshape(shape))
+            back = turned.reshape(shape)[:, None] @ turn  # by the transposed factor of each output
+            return np.asarray((back.ravel() * unit).reshape(shape))
 
         def evaluate(turned: Floats) -> tuple[float, Floats]:
             at = straighten(turned)
@@ -144,9 +144,9 @@ class Constrained:
                 pulled, np.zeros_like(at)
             )
             value = (known.value + newton.penalty(at)) / total + lagrangian.penalty(pulls)
-            return value, solve(gradient.ravel() * unit)
+            return value, (turn @ (gradient.ravel() * unit).reshape(shape)[:, :, None]).ravel()
 
-        turned = lower.T @ (newton.standardise(start).ravel() / unit)
+        turned = ((newton.standardise(start).ravel() / unit).reshape(shape)[:, None] @ lower).ravel()
         options: Any = {"maxiter": most, "gtol": GRADIENT, "ftol": DECREASE}
         return newton.raw(
             straighten(minimize(evaluate, turned, jac=True, method="L-BFGS-B", options=options).x)

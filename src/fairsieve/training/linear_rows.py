@@ -80,6 +80,7 @@ class LinearRows:
         pays = self.xp is np and not self.is_sparse and self.samples * self.columns >= THREADS_PAY
         self.threads = min(os.cpu_count() or 1, MOST_THREADS) if pays else 1
         self._scores: list[tuple[Floats, Array]] = []
+        self._bend: Any = None  # what products with the second derivatives have in common
 
     @classmethod
     def of(cls, data: Samples, weights: Floats | None) -> LinearRows:
@@ -200,7 +201,7 @@ class LinearRows:
             log_sums, chances = self._normalise(own)
             value = total @ log_sums - (wanted * own).sum()
             gradient = self._transposed(part, total[:, None] * chances - wanted)
-            second = self._gram(part, total, chances) if hessian else np.empty((0, 0))
+            second = self._gram(part, total, chances) if hessian else np.empty((0, 0, 0))
             return Derivatives(float(value), gradient, second)
 
         found: Derivatives = self._add(add)
@@ -208,15 +209,21 @@ class LinearRows:
 
     def hessian_times(self, parameters: Floats, table: Floats, direction: Floats) -> Floats:
         """Return the product of the second derivatives with a direction, where there are too many for a matrix."""
-        scores = self.scores(parameters)
+        scores, weights = self.scores(parameters), self.weights
+        known = self._bend
+        if known is None or known[0] is not scores or known[1] is not weights or (known[2] != table).any():
+            totals = [self._totals(part, table) for part in self.chunks]
+            chances = [self._normalise(scores[part])[1] for part in self.chunks]
+            known = self._bend = scores, weights, table, totals, chances
+        *_, totals, chances = known
 
-        def add(part: slice) -> Floats:
-            total, _ = self._targets(part, table)
-            (_, chances), moved = self._normalise(scores[part]), self._times(part, direction)
-            pulled = chances * (moved - (chances * moved).sum(1)[:, None])
+        def add(place: int) -> Floats:
+            total, own, part = totals[place], chances[place], self.chunks[place]
+            moved = self._times(part, direction)
+            pulled = own * (moved - self.xp.einsum("ij,ij->i", own, moved)[:, None])
             return self._transposed(part, total[:, None] * pulled)
 
-        return np.asarray(self._add(add))
+        return np.asarray(add_up(map_in_threads(add, range(len(self.chunks)), self.threads)))
 
     def confusion(self, *models: Floats) -> Floats:
         """Count what models predict together, (classes, groups, predicted by the first, by the next, …)."""
@@ -345,6 +352,11 @@ class LinearRows:
         for label in range(self.shape[0]):
             yield self._codes[label], self.weights[part] * self.chances[part, label]
 
+    def _totals(self, part: slice, table: Floats) -> Array:
+        """Return each row's weight."""
+        factors, groups = self._array(table), self.groups[part]
+        return sum(own * factors[labels, groups] for labels, own in self._labelled(part))
+
     def _targets(self, part: slice, table: Floats) -> tuple[Array, Array]:
         """Return each row's weight, and how much of it is for each class; of two, for the second, (n, outputs)."""
         factors, codes = self._array(table), self._codes[1:2] if self.outputs == 1 else self._codes
@@ -391,20 +403,13 @@ class LinearRows:
         return np.column_stack([to_host(product), to_host(residuals.sum(0))])
 
     def _gram(self, part: slice, total: Array, chances: Array) -> Floats:
-        """Return the second derivatives of a chunk's losses."""
+        """Return the second derivatives of a chunk's losses by each output's parameters, (outputs, d + 1, d + 1)."""
         features = self.features[part].toarray() if self.is_sparse else self.features[part]
         design = self.xp.hstack([features, self.xp.ones_like(total)[:, None]])
-        outputs, size = self.outputs, self.columns + 1
-        found = np.empty((outputs, size, outputs, size))
-        for a in range(outputs):
-            # A product with itself takes half the operations.
-            half = design * self.xp.sqrt(total * chances[:, a] * (1 - chances[:, a]))[:, None]
-            found[a, :, a] = to_host(half.T @ half)
-            for b in range(a):
-                bend = (-total * chances[:, a] * chances[:, b])[:, None]
-                found[a, :, b] = to_host(design.T @ (design * bend))
-                found[b, :, a] = found[a, :, b].T
-        return found.reshape(outputs * size, -1)
+        bends = (total[:, None] * chances * (1 - chances)).T
+        # A product with itself takes half the operations.
+        halves = (design * self.xp.sqrt(bend)[:, None] for bend in bends)
+        return np.stack([to_host(half.T @ half) for half in halves])
 
     def _add(self, work: Any) -> Any:
         """Do some work for each chunk of rows, on several threads if that pays; add up the results."""

@@ -24,8 +24,8 @@ RIDGE = 1.0  # scikit-learn's C=1.0
 PRECISION = 1e-8  # decrease of the mean loss that a step still promises when it is the last
 STALE = 0.3  # of the last step's promise: while steps shrink as fast, they share one curvature
 HALVINGS = 30
-MATRIX_SIZE = 700  # parameters up to which the curvature is a matrix; beyond, conjugate gradients
-CG_STEPS, CG_ACCURACY = 50, 0.01
+MATRIX_SIZE = 700  # parameters of a class up to which its curvature is a matrix
+CG_STEPS, CG_ACCURACY = 50, 0.01  # of conjugate gradients, where it is none, or where there are many classes
 JITTERS = (1e-12, 1e-8, 1e-4, 1e-2)  # tried in turn where columns are collinear
 
 
@@ -157,45 +157,61 @@ class Newton:
         return found
 
     def _curvature(self, rows: Rows, at: Floats, table: Floats) -> Any:
-        """Return a function that solves for the direction of a step, downwards."""
+        """Return a function that solves for the direction of a step, downwards.
+
+        Of two classes the curvature is a matrix. Of more it would have the square of as many rows, so that steps are
+        solved for by conjugate gradients, and the matrix of each class by itself makes these few.
+        """
         outputs, size = at.shape
-        if outputs * size > MATRIX_SIZE:
-            raw = self.raw(at)
+        metric = None if size > MATRIX_SIZE else self.factor(rows, at, table)
 
-            def times(flat: Floats) -> Floats:
-                direction = flat.reshape(at.shape)
-                moved = rows.hessian_times(raw, table, self.raw(direction))
-                return self.gradient(moved, direction).ravel()
+        def precondition(flat: Floats) -> Floats:
+            assert metric is not None
+            pieces = zip(metric[0], (flat * metric[1]).reshape(at.shape), strict=True)
+            solved = [cho_solve((lower, True), piece, check_finite=False) for lower, piece in pieces]
+            return np.concatenate(solved) * metric[1]
 
-            bend = LinearOperator((at.size, at.size), matvec=times, dtype=np.float64)
+        if outputs == 1 and metric is not None:
+            return lambda gradient: -precondition(gradient.ravel()).reshape(at.shape)
+        raw = self.raw(at)
 
-            def solve_roughly(gradient: Floats) -> Floats:
-                found, _ = cg(bend, -gradient.ravel(), rtol=CG_ACCURACY, maxiter=CG_STEPS)
-                return np.asarray(found).reshape(at.shape)
+        def times(flat: Floats) -> Floats:
+            direction = flat.reshape(at.shape)
+            moved = rows.hessian_times(raw, table, self.raw(direction))
+            return self.gradient(moved, direction).ravel()
 
-            return solve_roughly
-        factor, scale = self.factor(rows, at, table)
+        square = at.size, at.size
+        bend = LinearOperator(square, matvec=times, dtype=np.float64)
+        inverse = None if metric is None else LinearOperator(square, matvec=precondition, dtype=np.float64)
 
-        def solve(gradient: Floats) -> Floats:
-            solved = cho_solve((factor, True), gradient.reshape(-1) * scale, check_finite=False)
-            return np.asarray(-(solved * scale).reshape(gradient.shape))
+        def solve_roughly(gradient: Floats) -> Floats:
+            found, _ = cg(bend, -gradient.ravel(), rtol=CG_ACCURACY, maxiter=CG_STEPS, M=inverse)
+            return np.asarray(found).reshape(at.shape)
 
-        return solve
+        return solve_roughly
 
     def factor(self, rows: Rows, at: Floats, table: Floats) -> tuple[Floats, Floats]:
-        """Factor the second derivatives of the loss and the ridge: ``S⁻¹ L Lᵀ S⁻¹``; return L and the diagonal S."""
-        outputs, size = at.shape
-        change = np.kron(np.eye(outputs), self.raw(np.eye(size)))
+        """Factor the second derivatives of the loss and the ridge, of each output by itself: ``S⁻¹ L Lᵀ S⁻¹``.
+
+        Return L, (outputs, d + 1, d + 1), and the diagonals S, one after the other.
+        """
+        change = self.raw(np.eye(at.shape[1]))
         hessian = change @ rows.derivatives(self.raw(at), table, hessian=True).hessian @ change.T
         penalties = np.full(at.shape, self.ridge)
         penalties[:, -1] = 1e-300
-        hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
-        scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), penalties.reshape(-1)))  # less is rounding
-        scaled = hessian * scale[:, None] * scale
-        for jitter in JITTERS:
-            scaled[np.diag_indices(len(scaled))] = 1.0 + jitter
-            try:
-                return np.asarray(cholesky(scaled, lower=True, check_finite=False)), scale
-            except LinAlgError:  # collinear columns, or a curvature of almost nothing
-                continue
-        return np.eye(len(scaled)), scale  # rounding is all that is left of it but the diagonal
+        places = np.arange(at.shape[1])
+        hessian[:, places, places] += penalties
+        scale = 1.0 / np.sqrt(np.maximum(hessian[:, places, places], penalties))  # less is rounding
+        scaled = hessian * scale[:, :, None] * scale[:, None, :]
+        return np.stack([_cholesky(each) for each in scaled]), scale.ravel()
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """Return the factor of a matrix with the diagonal 1, which rounding may have left without one."""
+    for jitter in JITTERS:
+        matrix[np.diag_indices(len(matrix))] = 1.0 + jitter
+        try:
+            return np.asarray(cholesky(matrix, lower=True, check_finite=False))
+        except LinAlgError:  # collinear columns, or a curvature of almost nothing
+            continue
+    return np.eye(len(matrix))  # rounding is all that is left of it but the diagonal

@@ -73,19 +73,21 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
     >>> gap.size, gap.low, gap.high, gap.error
     (0.3, 1, 0, 0.202)
     """
+    if not named_groups:
+        return []
     compared = compared_rates(fairness, len(table), positive)
-    found = []
-    for rate, rates, totals in zip(compared.rates, *compared.of(table[:, :named_groups]), strict=True):
-        groups = np.flatnonzero(totals > 0)
-        if len(groups) < 2:
-            continue
-        rates, totals = np.round(rates[groups] / GRAIN) * GRAIN, totals[groups]
-        low, high = rates.argmin(), rates.argmax()
-        spread = np.maximum(rates * (1 - rates), 0.0) / totals
-        size = round(float(rates[high] - rates[low]), 9)
-        error = round(float(np.sqrt(spread[low] + spread[high])), 3)
-        found.append(Gap(size, rate, int(groups[low]), int(groups[high]), error))
-    return sorted(found, key=lambda gap: -gap.size)
+    rates, totals = compared.of(table[:, :named_groups])
+    there = totals > 0
+    rates = np.round(rates / GRAIN) * GRAIN
+    ends = np.stack([np.where(there, rates, np.inf).argmin(1), np.where(there, rates, -np.inf).argmax(1)], 1)
+    spread = np.maximum(rates * (1 - rates), 0.0) / np.maximum(totals, 1e-300)
+    low, high = np.take_along_axis(rates, ends, 1).T
+    sizes, errors = (high - low).round(9), np.sqrt(np.take_along_axis(spread, ends, 1).sum(1)).round(3)
+    order = np.argsort(-sizes, kind="stable")
+    return [
+        Gap(float(sizes[place]), compared.rates[place], *ends[place].tolist(), float(errors[place]))
+        for place in order[(there.sum(1) > 1)[order]]
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ class Derivatives(NamedTuple):
 
     value: float
     gradient: Floats
-    hessian: Floats  # empty where it was not asked for
+    hessian: Floats  # of each output by itself, (outputs, d + 1, d + 1); empty where it was not asked for
 
 
 class Rows(Protocol):
