@@ -221,7 +221,7 @@ def _batch_shares(ratios: Floats, counts: Integers, batch_size: int) -> Integers
     shares = np.floor(quotas + 1e-9).astype(np.int64)
     remainders = quotas - shares
     for _ in range(batch_size - shares.sum()):
-        cell = remainders.argmax()
+        cell = int(remainders.argmax())
         shares[cell] += 1
         remainders[cell] = -1.0
     return shares

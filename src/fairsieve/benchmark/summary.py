@@ -82,7 +82,7 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
         found.append(Line(method, values, [], apart, [float(np.mean(each)) for each in times if each]))
     runs = max(map(len, done.values()), default=0)
     if judged is None or estimate is None or judged.basis == "given labels":
-        return Summary(found, first, runs, judged and judged.basis, estimate)
+        return Summary(found, first, runs, judged.basis if judged else None, estimate)
     lines = []
     for line in found:
         if line.values:
