@@ -241,24 +241,26 @@ def prefixes_table(protocols: Protocols) -> Table:
 
 def choices_table(records: Iterable[dict[str, Any]]) -> Table:
     """Make a table of the hyperparameters that were chosen, and whether each sits at an end of its candidates."""
-    rows = []
+    chosen: dict[tuple[str, str, str], list[tuple[str, bool]]] = {}
     for record in records:
-        asked = record["settings"].get("tuning")
+        asked, grid = record["settings"].get("tuning"), record["settings"].get("grid")
         if asked is None:
             continue
-        chosen, grid = record["hyperparameters"], record["settings"]["grid"]
-        ends = [name for name, value in chosen.items() if value in (min(grid[name]), max(grid[name]))]
         draw = ", the authors' draw" if record["settings"]["arrays"] else ""
         noise = asked["noise"].replace("-without-group", "")
-        rows.append(
-            (
-                TITLES[asked["data"]] + draw,
-                f"{FLIPS.get(noise, noise)}, {NOTIONS[asked['fairness']].short}",
-                line_title(f"{asked['method']} {asked['validation']}"),
-                ", ".join(f"{name} {value:g}" for name, value in chosen.items()),
-                ", ".join(ends) or "–",
-            )
-        )
-    caption = "Hyperparameters, chosen once for each method and column"
+        knows = METHODS[asked["method"]].family not in ("plain", "robust")  # the others have one choice for all
+        notion = f", {NOTIONS[asked['fairness']].short}" if knows else ""
+        title = line_title(f"{asked['method']} {asked['validation']}")
+        place = chosen.setdefault((TITLES[asked["data"]] + draw, FLIPS.get(noise, noise) + notion, title), [])
+        # Of two candidates each is an end.
+        place += [
+            (f"{name} {value:g}", len(grid[name]) > 2 and value in (min(grid[name]), max(grid[name])))
+            for name, value in record["hyperparameters"].items()
+        ]
+    rows = [
+        (*place, ", ".join(text for text, _ in found), ", ".join(text.split()[0] for text, end in found if end) or "–")
+        for place, found in chosen.items()
+    ]
+    caption = "Hyperparameters, chosen once for each method and column; a learning rate that is not named is .0005"
     titles = "data|column|method|chosen|at an end"
     return _text_table("choices", caption, titles, sorted(rows))
