@@ -248,7 +248,10 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
             continue
         draw = ", the authors' draw" if record["settings"]["arrays"] else ""
         noise = asked["noise"].replace("-without-group", "")
-        knows = METHODS[asked["method"]].family not in ("plain", "robust")  # the others have one choice for all
+        knows = METHODS[asked["method"]].family not in (
+            "plain",
+            "robust",
+        )  # the others have one choice for all
         notion = f", {NOTIONS[asked['fairness']].short}" if knows else ""
         title = line_title(f"{asked['method']} {asked['validation']}")
         place = chosen.setdefault((TITLES[asked["data"]] + draw, FLIPS.get(noise, noise) + notion, title), [])
@@ -258,9 +261,15 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
             for name, value in record["hyperparameters"].items()
         ]
     rows = [
-        (*place, ", ".join(text for text, _ in found), ", ".join(text.split()[0] for text, end in found if end) or "–")
+        (
+            *place,
+            ", ".join(text for text, _ in found),
+            ", ".join(text.split()[0] for text, end in found if end) or "–",
+        )
         for place, found in chosen.items()
     ]
-    caption = "Hyperparameters, chosen once for each method and column; a learning rate that is not named is .0005"
+    caption = (
+        "Hyperparameters, chosen once for each method and column; a learning rate that is not named is .0005"
+    )
     titles = "data|column|method|chosen|at an end"
     return _text_table("choices", caption, titles, sorted(rows))
