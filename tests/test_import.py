@@ -1,12 +1,17 @@
-"""Every public name is found."""
+"""Every public name is found, and every text is whole."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
+from pathlib import Path
 
 import pytest
 
 import fairsieve
+
+SOURCES = Path(fairsieve.__file__).parent
 
 
 def test_names_that_come_later_are_listed_and_found():
@@ -25,3 +30,16 @@ def test_names_that_come_later_are_listed_and_found():
             assert getattr(fairsieve, name) is not None
     with pytest.raises(AttributeError, match="module 'fairsieve' has no attribute 'nothing'"):
         _ = fairsieve.nothing
+
+
+def test_no_text_holds_a_field_that_was_not_filled_in():
+    """A part of a text that lacks its ``f`` shows a call in braces to users."""
+    for path in SOURCES.rglob("*.py"):
+        texts = [
+            node.value
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Constant)
+        ]
+        assert not [text for text in texts if isinstance(text, str) and re.search(r"\{\w+\(['\"]", text)], (
+            path
+        )

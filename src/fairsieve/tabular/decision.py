@@ -27,10 +27,6 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which they are shown
 SHOWN = {"fails": "Does not hold", "cannot tell": "Cannot tell", "holds": "Holds"}
 NO_GROUP = "(no group)"
-# An option of the command line in a note, with its value where one follows.
-OPTION = re.compile(
-    r"--([a-z]+(?:-[a-z]+)*)(?: ('[^']*'|,|[A-Z]{2,}\b|[a-z]+(?=\s+(?:to|chose)\b)|\w+=[\d.,]*\d))?"
-)
 
 
 def group_name(group: str | None) -> str:
@@ -51,22 +47,6 @@ def tell(template: str, name: str, facts: dict[str, Any], *, in_python: bool = F
 def say(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
     """Word one sentence or a few, in one line."""
     return " ".join(tell(template, name, facts, in_python=in_python))
-
-
-def advise(text: str, *, in_python: bool) -> str:
-    """Name parameters instead of options of the command line in a note, for those who call functions.
-
-    >>> advise("Add --small-groups merge to make them one, or --drop 'code'; see --test-file.", in_python=True)
-    "Add small_groups='merge' to make them one, or drop='code'; see test_file."
-    """
-
-    def parameter(found: re.Match[str]) -> str:
-        name, value = found[1].replace("-", "_"), found[2]
-        if value is None:
-            return name
-        return f"{name}={value if value.isupper() or value.startswith(chr(39)) else repr(value)}"
-
-    return OPTION.sub(parameter, text) if in_python else text
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
@@ -194,7 +174,7 @@ class Decision:
             )
             for one in found
         )
-        return list(dict.fromkeys(advise(text, in_python=self.in_python) for text in told))
+        return list(dict.fromkeys(told))
 
     @cached_property
     def sentence(self) -> str:

@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import FairnessWarning, FairsieveWarning
+from fairsieve.errors import FairnessWarning, FairsieveWarning, spell
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
@@ -147,7 +147,7 @@ def choose_kind(problem: TableProblem, part: TablePart) -> tuple[str, dict[str, 
             name = "hist-gradient-boosting"
             absent = " LightGBM is not installed: pip install 'fairsieve[lightgbm]'."
     note = (
-        f"--model auto chose {name}: on rows that they did not see, the log loss of a linear model is "
+        f"{spell('--model', 'auto')} chose {name}: on rows that they did not see, the log loss of a linear model is "
         f"{losses['linear']:.4f}, and that of the best kind ({best}) {losses[best]:.4f}.{absent}"
     )
     return name, losses, [note]
@@ -157,7 +157,7 @@ def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int)
     """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
     codes = list(range(categories))
     if model == "lightgbm":
-        return require("lightgbm", purpose="--model lightgbm").LGBMClassifier(
+        return require("lightgbm", purpose=spell("--model", "lightgbm")).LGBMClassifier(
             n_estimators=trees,
             random_state=seed,
             n_jobs=1 if rows < FEW_ROWS else 0,

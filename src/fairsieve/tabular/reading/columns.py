@@ -504,7 +504,7 @@ def _as_days(table: InputTable, name: str) -> NDArray[np.float64]:
         raise InvalidInputError(
             f"a column of dates must have them as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
             f"{name_rows(table.name, texts.index[texts == days][:1])}, which is none, or "
-            "could mean two days: write them so, or leave --dates out when you train"
+            f"could mean two days: write them so, or leave {spell('--dates')} out when you train"
         )
     return days
 

@@ -24,7 +24,7 @@ from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, csv_text, table_markdown, writable, write_template
 from fairsieve.tabular.answers import estimate_record, rate_records
-from fairsieve.tabular.decision import Decision, advise, group_name
+from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.impact_ratios import impact_csv
 from fairsieve.tabular.label_review import Audit
@@ -286,7 +286,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
                 }
                 for one in problem.features
             ],
-            "notes": _notes(run.notes, decision),
+            "notes": run.notes,
         },
         "clean_ratio": run.trained.estimator.clean_ratio_,
         "estimate": None if run.estimate is None else estimate_record(run.estimate),
@@ -365,7 +365,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     record = {
         "format": AUDIT_FORMAT,
         **decision.record(),
-        "data": {"rows": len(audit.table), **roles, "notes": _notes(audit.notes, decision)},
+        "data": {"rows": len(audit.table), **roles, "notes": audit.notes},
         "estimate": estimate_record(audit.estimate),
         "cells": [
             {
@@ -402,10 +402,6 @@ def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
 
 def _roles(labels: Any, groups: Any) -> dict[str, Any]:
     return {"classes": list(labels.classes), "positive": labels.positive, "groups": list(groups.names)}
-
-
-def _notes(notes: Sequence[str], decision: Decision) -> list[str]:
-    return [advise(note, in_python=decision.in_python) for note in notes]
 
 
 def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from fairsieve.report.document import (
 )
 from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
-from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
+from fairsieve.tabular.decision import Decision, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Rate
 from fairsieve.tabular.impact_ratios import impact_section
 from fairsieve.tabular.prediction_audit import PredictionAudit
@@ -105,7 +105,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         gaps_table(found),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
-    listed = _items("Notes", [advise(note, in_python=decision.in_python) for note in notes])
+    listed = _items("Notes", notes)
     folded: list[tuple[str, str, list[Block]]] = [
         ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
         ("groups", "Every rate", every),
