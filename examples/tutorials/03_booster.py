@@ -68,10 +68,10 @@ model.path_.round(3)
 # On new rows with right labels
 # -----------------------------
 #
-# ``plain_estimator_`` is the same booster without the method. ``keep_path=True`` kept the model of every round, so that ``at`` gives a compromise, too. Of the women and men who would
+# ``plain_model_`` is the same booster without the method. ``keep_path=True`` kept the model of every round, so that ``at`` gives a compromise, too. Of the women and men who would
 # repay, how many does each recognise?
 
-models = {"plain": model.plain_estimator_, "tolerance 0.1": model.at(tolerance=0.1), "tolerance 0.05": model}
+models = {"plain": model.plain_model_, "tolerance 0.1": model.at(tolerance=0.1), "tolerance 0.05": model}
 fig, ax = plt.subplots(figsize=(7, 2.8))
 for place, (name, fitted) in enumerate(models.items()):
     guess = fitted.predict(X_test)

@@ -46,7 +46,7 @@ def test_rounds_are_scored_under_the_threshold(data):
 def test_the_classifiers_of_all_rounds_are_kept(data):
     model = fit(data, keep_path=True)
     assert len(model.path_models_) == len(model.rounds_) == len(model.path_)
-    assert model.path_models_[0] is model.plain_estimator_
+    assert model.path_models_[0] is model.plain_model_
     assert model.path_models_[model.best_round_] is model.estimator_
     assert not hasattr(fit(data), "path_models_")
 

@@ -62,7 +62,7 @@ def resampled():
 
 def test_checked_rows_mend_a_sieve_under_attack(sieve):
     """A fifth of the surest labels is flipped, which nothing but the checked rows tells."""
-    plain, ours = sieve.plain_estimator_.predict(TEST.features), sieve.predict(TEST.features)
+    plain, ours = sieve.plain_model_.predict(TEST.features), sieve.predict(TEST.features)
     assert accuracy(TEST.labels, ours) > accuracy(TEST.labels, plain) + 0.05
     groups = {"sensitive_features": TEST.groups}
     assert equalized_odds_disparity(TEST.labels, ours, **groups) < equalized_odds_disparity(
@@ -72,7 +72,7 @@ def test_checked_rows_mend_a_sieve_under_attack(sieve):
 
 def test_a_sieve_measures_its_rounds_by_the_chances(sieve):
     found = sieve.path_["accuracy"]
-    plain = sieve.plain_estimator_.predict(DATA.features)
+    plain = sieve.plain_model_.predict(DATA.features)
     true, seen = accuracy(DATA.labels, plain), accuracy(NOISY.labels, plain)
     assert abs(found[0] - true) < 0.5 * abs(seen - true)
     assert sieve.best_round_ > 0
@@ -138,7 +138,7 @@ def test_three_classes_and_three_groups():
     assert model.ratios_.shape == model.flip_rates_.shape == (3, 3)
     assert model.flip_rates_[0].mean() == pytest.approx(0.4, abs=0.12)
     assert model.flip_rates_[2].max() < 0.1
-    assert model.score(data.features, data.labels) > model.plain_estimator_.score(data.features, data.labels)
+    assert model.score(data.features, data.labels) > model.plain_model_.score(data.features, data.labels)
     X, y = FairRobustResampler(model, random_state=0).fit_resample(data.features, given, **options)
     assert len(X) == len(y) == 900
     assert set(y) == {"a", "b", "c"}

@@ -28,7 +28,7 @@ from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
-from fairsieve.training.ratio_search import find_gaps
+from fairsieve.training.ratio_search import find_rate_gaps
 
 DOCS, SOURCES = Path(__file__).parents[2] / "docs", Path(fairsieve.__file__).parent
 NAMES = st.sampled_from(sorted(NOTIONS))
@@ -146,7 +146,7 @@ def test_relabelled_groups_change_nothing(name, seed, classes, groups):
     assert gaps_from_table(table[:, order], name, positive=positive) == pytest.approx(gaps[:, order])
     enough = has_enough(table, name, 9, positive=positive)
     assert (has_enough(table[:, order], name, 9, positive=positive) == enough[:, order]).all()
-    found, other = (find_gaps(each, name, positive, groups) for each in (table, table[:, order]))
+    found, other = (find_rate_gaps(each, name, positive, groups) for each in (table, table[:, order]))
     assert [gap.size for gap in found] == [gap.size for gap in other]
 
 

@@ -17,7 +17,7 @@ from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
-from fairsieve.selection.ratios import cell_sizes, class_shares, find_gaps, move_ratios
+from fairsieve.selection.ratios import cell_sizes, class_shares, find_loss_gaps, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
@@ -53,7 +53,7 @@ def moved(step, **changes):
     step = step._replace(**changes)
     ratios = step.ratios.copy()
     sizes = step.counts.reshape(ratios.shape)
-    gaps = find_gaps(step.sums, step.sums**2, sizes, step.rows, by_group=step.by_group)
+    gaps = find_loss_gaps(step.sums, step.sums**2, sizes, step.rows, by_group=step.by_group)
     move_ratios(ratios, gaps, step.size)
     return ratios
 

@@ -13,11 +13,11 @@ from fairsieve.metrics import disparity
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate
 from fairsieve.training.ratio_search import (
     Budget,
-    Gap,
+    RateGap,
     SolverSettings,
     State,
     choose_point,
-    find_gaps,
+    find_rate_gaps,
     search_ratios,
 )
 
@@ -33,7 +33,7 @@ def test_gaps(seed, fairness, classes, groups):
     assume(len(rows))
     labels, columns, guessed = rows.T
     assume(positive in {*labels, *guessed})
-    found = find_gaps(table.astype(float), fairness, positive, groups)
+    found = find_rate_gaps(table.astype(float), fairness, positive, groups)
     expected = disparity(
         fairness, labels, guessed, sensitive_features=columns, method="between_groups", pos_label=positive
     )
@@ -74,7 +74,7 @@ class Model:
         )
         low, high = int(rates.argmin()), int(rates.argmax())
         return State(
-            ratios, 1.0, [Gap(float(rates[high] - rates[low]), Rate(1, 1, of_true=1), low, high, 0.1)]
+            ratios, 1.0, [RateGap(float(rates[high] - rates[low]), Rate(1, 1, of_true=1), low, high, 0.1)]
         )
 
     def train_at(self, state, ratios):

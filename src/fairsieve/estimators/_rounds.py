@@ -124,8 +124,9 @@ class Entries:
         kept = np.zeros(len(cells), bool)
         kept[select_cells(losses, cells, bounds, self.clean_ratio).indices] = True
         for code in range(cells.shape[0]):  # one sample of each class, so that none is lost
-            own = np.flatnonzero(cells.label_codes == code)
-            kept[own[losses[own].argmin() if len(own) else slice(0)]] = True
+            of_class = np.flatnonzero(cells.label_codes == code)
+            if len(of_class):
+                kept[of_class[losses[of_class].argmin()]] = True
         # Trained on what is kept, judged on everybody: a selection agrees with the model that made it.
         return LabelWeights(
             kept.astype(np.float64),

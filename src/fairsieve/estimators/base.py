@@ -22,7 +22,7 @@ from fairsieve.optional import is_dask
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.ratio_search import Gap, SolverSettings, choose_point
+from fairsieve.training.ratio_search import RateGap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
 Floats = NDArray[np.float64]
@@ -125,7 +125,7 @@ def compare_models(
     )
 
 
-def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
+def _gap_error(joint: Floats, plain: RateGap, fair: RateGap) -> float:
     """Return the standard error of the difference between two gaps, which are measured on the same rows."""
     parts = []  # what each row adds to the gaps
     for gap, table in ((plain, joint.sum(axis=3)), (fair, joint.sum(axis=2))):

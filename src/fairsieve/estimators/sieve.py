@@ -103,7 +103,7 @@ class SieveClassifier(FairEstimator):
     ----------
     estimator_ : classifier
         Fitted to all samples, under ``weights_``.
-    plain_estimator_ : classifier
+    plain_model_ : classifier
         Fitted to all samples without the method, to compare with; the same object where ``is_plain_``.
     is_plain_ : bool
         Whether the plain model was kept.
@@ -295,7 +295,7 @@ class SieveClassifier(FairEstimator):
         best = 0 if self._prefers_plain() else best
         plain_copy = plain.fit(None)
         chosen = plain_copy if best == 0 else task.fit(rounds[best].weights)
-        self.plain_estimator_ = plain_copy.estimator
+        self.plain_model_ = plain_copy.estimator
         if self.keep_path:
             again = {0: plain_copy, best: chosen}
             self._copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]

@@ -27,14 +27,14 @@ from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
     Balance,
-    Gap,
+    LossGap,
     balanced_ratios,
     cell_caps,
     cell_sizes,
     check_ratio_table,
     class_shares,
     estimate_ratios,
-    find_gaps,
+    find_loss_gaps,
     move_ratios,
     rounded,
     selection_bounds,
@@ -186,7 +186,7 @@ class Plan:
             least, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
             left = 2 * max(1, warmup_epochs) if epochs is None else epochs - warmup_epochs
             self.balance = Balance(compared, least, tolerance, left)
-        self.gaps: list[Gap | None] = []  # of the last update that compared groups
+        self.gaps: list[LossGap | None] = []  # of the last update that compared groups
         self._everyone: Any = None  # the selection of all samples
         self.epoch = 0
         self.is_selective = False  # whether a selection has been made yet
@@ -307,7 +307,7 @@ class Plan:
         rules = self.rules
         sizes = cell_sizes(judged.counts, rules.by_group, rules.count_offset).reshape(self.cells.shape)
         options = {"by_group": rules.by_group, "has_ungrouped": rules.has_ungrouped}
-        self.gaps = find_gaps(judged.sums, judged.squares, sizes, rules.rows, **options)
+        self.gaps = find_loss_gaps(judged.sums, judged.squares, sizes, rules.rows, **options)
         if self.balance is None:
             move_ratios(self.ratios, self.gaps, rules.step_size)
 

@@ -38,7 +38,7 @@ def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
 
 
-class Gap(NamedTuple):
+class LossGap(NamedTuple):
     """What one comparison found between the groups of a class."""
 
     label: int
@@ -48,7 +48,7 @@ class Gap(NamedTuple):
     error: float  # one standard error of the size
 
 
-def find_gaps(
+def find_loss_gaps(
     sums: NDArray[np.float64],
     squares: NDArray[np.float64],
     sizes: NDArray[Any],
@@ -56,7 +56,7 @@ def find_gaps(
     *,
     by_group: bool = False,
     has_ungrouped: bool = False,
-) -> list[Gap | None]:
+) -> list[LossGap | None]:
     """Return the widest gap of each comparison; None where there are no two groups with samples.
 
     Parameters
@@ -71,7 +71,7 @@ def find_gaps(
         Whether the last column holds the samples without a group, which are not compared.
     """
     over = np.broadcast_to(sizes.sum(axis=0), sizes.shape) if by_group else sizes
-    found: list[Gap | None] = []
+    found: list[LossGap | None] = []
     for target, label, sign in rows.tolist():
         groups = np.flatnonzero(sizes[label, :-1] if has_ungrouped else sizes[label])
         row = slice(label * sizes.shape[1], (label + 1) * sizes.shape[1])
@@ -85,11 +85,11 @@ def find_gaps(
             size = float(rounded(places[pair[0]] - places[pair[1]]))
             variances = np.maximum(squared[pair] - means[pair] ** 2, 0)
         error = float(np.sqrt((variances / over[label, groups[pair]]).sum()))
-        found.append(Gap(label, size, *groups[pair].tolist(), error))
+        found.append(LossGap(label, size, *groups[pair].tolist(), error))
     return found
 
 
-def move_ratios(ratios: NDArray[np.float64], gaps: list[Gap | None], step_size: float) -> None:
+def move_ratios(ratios: NDArray[np.float64], gaps: list[LossGap | None], step_size: float) -> None:
     """Move the ratios one step (Eq. 6), in place.
 
     Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
@@ -129,7 +129,7 @@ class Balance:
         self.is_judged = False  # by held-out samples
         self.costs_accuracy = False
 
-    def is_wide(self, gap: Gap) -> bool:
+    def is_wide(self, gap: LossGap) -> bool:
         """Return whether a gap is wider than the tolerance, and than chance."""
         return gap.size > max(self.tolerance, CHANCE * gap.error)
 
@@ -138,7 +138,7 @@ class Balance:
         power = 1 - (1 - self.least) * min(1.0, (epoch + 1) * self.pace)
         self.powers[self.compared] = power
 
-    def follow(self, gaps: list[Gap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
+    def follow(self, gaps: list[LossGap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
         """Move the powers by gaps of held-out rates; ``kept`` samples of each cell, classes × groups."""
         self.is_judged, self.costs_accuracy = True, costs_accuracy
         change = np.zeros(len(self.powers))

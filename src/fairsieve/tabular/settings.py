@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.notions import EO, NOTIONS, find_notion
@@ -254,15 +255,16 @@ def _recorded(value: Any) -> Any:
 @functools.cache
 def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
     """List the settings of a command, or all; ``data`` is none."""
-    kinds = {"int": int, "float": float, "bool": bool}
-    found = []
+    taken, hints = [], get_type_hints(TableSettings)
     for one in fields(TableSettings)[1:]:
-        setting, first = one.metadata["setting"], one.type.split(" | ")[0]
-        kind = Path if setting.metavar == "FILE" else str if "Literal" in one.type else kinds.get(first, str)
+        setting, hint = one.metadata["setting"], hints[one.name]
+        choices = get_args(hint) if isinstance(hint, UnionType) else (hint,)  # such as float | None
+        kind = choices[0] if choices[0] in (int, float, bool) and choices[1:] in ((), (NoneType,)) else str
+        kind = Path if setting.metavar == "FILE" else kind
         takers = setting.commands or ("train" if setting.panel == "model" else EVERYWHERE)
         if command in takers:
-            found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
-    return tuple(found)
+            taken.append((one.name, setting._replace(kind=kind, many=get_origin(hint) is Sequence)))
+    return tuple(taken)
 
 
 def _as_path(value: Any) -> Any:

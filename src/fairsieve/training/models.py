@@ -218,11 +218,13 @@ class AutogradTrainer(Trainer):
         self.optimizer.step()
 
     def finish(self, *, interrupted: bool) -> nn.Module:
-        made = []
+        last_models = []
         for state in self.best[1] if interrupted else self.last:
             self.put_back(state)
-            made.append(copy.deepcopy(self.model))
-        return (AveragedModule(made) if len(made) > 1 else [*made, self.model][0]).eval()
+            last_models.append(copy.deepcopy(self.model))
+        if len(last_models) > 1:
+            return AveragedModule(last_models).eval()
+        return (last_models[0] if last_models else self.model).eval()
 
     def live_tensors(self) -> State:
         """Return the tensors themselves that training changes, but for the optimiser's."""

@@ -32,7 +32,7 @@ USED_UP = 1e-3  # of its natural ratio: a cell that has less than this has nothi
 GRAIN = 2.0**-32  # rates are rounded to this before they are compared
 
 
-class Gap(NamedTuple):
+class RateGap(NamedTuple):
     """A difference between two groups in a rate that the notion compares.
 
     Attributes
@@ -65,11 +65,11 @@ def choose_point(points: Sequence[Any], tolerance: float) -> int:
     return max(able, key=lambda place: (points[place].accuracy, -points[place].gap))
 
 
-def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) -> list[Gap]:
+def find_rate_gaps(table: Floats, fairness: str, positive: int, named_groups: int) -> list[RateGap]:
     """List the gaps of a confusion table, the widest first.
 
     >>> table = np.array([[[8.0, 2.0], [5.0, 5.0]], [[1.0, 9.0], [1.0, 9.0]]])
-    >>> gap = find_gaps(table, "equalized-odds", 1, 2)[0]
+    >>> gap = find_rate_gaps(table, "equalized-odds", 1, 2)[0]
     >>> gap.size, gap.low, gap.high, gap.error
     (0.3, 1, 0, 0.202)
     """
@@ -85,7 +85,7 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
     sizes, errors = (high - low).round(9), np.sqrt(np.take_along_axis(spread, ends, 1).sum(1)).round(3)
     order = np.argsort(-sizes, kind="stable")
     return [
-        Gap(float(sizes[place]), compared.rates[place], *ends[place].tolist(), float(errors[place]))
+        RateGap(float(sizes[place]), compared.rates[place], *ends[place].tolist(), float(errors[place]))
         for place in order[(there.sum(1) > 1)[order]]
     ]
 
@@ -135,9 +135,9 @@ class SolverSettings:
         """The rates that are compared."""
         return compared_rates(self.fairness, self.classes, self.positive)
 
-    def measure(self, table: Floats) -> tuple[float, list[Gap]]:
+    def measure(self, table: Floats) -> tuple[float, list[RateGap]]:
         """Compute the accuracy and the gaps of a confusion table."""
-        gaps = find_gaps(table, self.fairness, self.positive, self.named_groups)
+        gaps = find_rate_gaps(table, self.fairness, self.positive, self.named_groups)
         return float(accuracy_from_table(table)), gaps
 
 
@@ -147,7 +147,7 @@ class State:
 
     ratios: Floats
     accuracy: float
-    gaps: list[Gap]
+    gaps: list[RateGap]
 
     @property
     def gap(self) -> float:
@@ -241,7 +241,7 @@ def _improve(
     return None
 
 
-def list_moves(gap: Gap, settings: SolverSettings) -> list[tuple[int, ...]]:
+def list_moves(gap: RateGap, settings: SolverSettings) -> list[tuple[int, ...]]:
     """List moves against a gap: the class, the groups, and the signs in the class itself and in the others."""
     predicted, signs = [gap.rate.predicted], [(1, 0), (0, -1), (1, -1)]
     if len({rate.of_true for rate in settings.rates.rates}) > 1:
