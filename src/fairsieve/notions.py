@@ -206,7 +206,12 @@ def find_notion(fairness: Any) -> Notion:
     >>> find_notion("equal-opportunity").short
     'EOpp'
     """
+    from fairsieve.errors import spell
     from fairsieve.validation import check_choice  # which needs NumPy: the command line starts without it
 
-    name = fairness.replace("-", "_") if isinstance(fairness, str) else fairness
-    return NOTIONS[check_choice("fairness", name, tuple(NOTIONS))]
+    option = spell("--fairness")
+    # Commands write names with dashes, and say so of a wrong one.
+    old, new = ("_", "-") if option.startswith("--") else ("-", "_")
+    name = fairness.replace(old, new) if isinstance(fairness, str) else fairness
+    chosen = check_choice(option, name, tuple(known.replace(old, new) for known in NOTIONS))
+    return NOTIONS[chosen.replace("-", "_")]

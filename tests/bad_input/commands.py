@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ROLES = ("--label", "income", "--sensitive", "sex")
-NOTIONS = "equalized_odds, demographic_parity, equal_opportunity"
+NOTIONS = "equalized-odds, demographic-parity, equal-opportunity"
 WHOLE = "must be a whole number of at least"
 READABLE = "must be a file that can be read"
 
@@ -106,7 +106,7 @@ OPTIONS = [
     train("an unknown positive label", "people.csv", "--positive", "rich",
           told=("--positive", "must be a value of 'income'", "got 'rich'", "Its values are high, low")),
     train("an unknown notion", "people.csv", "--fairness", "fair",
-          told=("fairness", "must be one of", "got 'fair'", NOTIONS)),
+          told=("--fairness", "must be one of", "got 'fair'", NOTIONS)),
     train("a clean ratio in per cent", "people.csv", "--clean-ratio", "90",
           told=("--clean-ratio", "must be a number in (0, 1]", "got 90", "for 90 % pass 0.9")),
     train("a clean ratio of 0", "people.csv", "--clean-ratio", "0",
@@ -198,7 +198,7 @@ OTHERS = [
     other("data export", "a share in per cent", "adult", "new.csv", "--wrong", "10",
           told=("wrong", "must be a number in [0, 1]", "got 10.0", "for 10 % pass 0.1")),
     other("demo", "an unknown notion", "--data", "synthetic", "--fairness", "x", "--out", "new",
-          told=("fairness", "must be one of", "got 'x'", NOTIONS)),
+          told=("--fairness", "must be one of", "got 'x'", NOTIONS)),
     other("demo", "a rate of nan", "--data", "synthetic", "--rate", "nan", "--out", "new",
           told=("--rate", "must be a number in [0, 0.5]", "got nan", "[0, 0.5]")),
     other("demo", "labels made wrong where they are", "--rate", "0.2", "--out", "new",

@@ -156,7 +156,7 @@ def on_table(folder, out, *options):
 def test_few_rows_bound_what_wrong_labels_could_change(folder):
     printed, records = on_table(folder, "runs", "--seeds", "2")
     assert "people.csv, no flips, 2 splits" in printed
-    assert re.search("Measured on rows set aside. Up to [0-9]+% of their labels may be wrong", printed)
+    assert re.search("Measured on rows set aside. Up to [0-9.]+ % of their labels may be wrong", printed)
     assert "(estimated from each training part)" in printed
     assert len(records) == 4
     assert records[0]["settings"]["noise"] == "none"

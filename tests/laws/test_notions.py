@@ -13,7 +13,7 @@ from sklearn.metrics import precision_score, zero_one_loss
 from tests.support.strategies import predictions
 
 import fairsieve
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, in_command
 from fairsieve.metrics import (
     Rates,
     compared_rates,
@@ -251,3 +251,15 @@ def test_what_compares_losses_of_cells_refuses_by_name(name):
         Plan(cells, 2, fairness=name)
     with pytest.raises(InvalidInputError, match=told):
         FairRobustBatchSampler([0, 0, 1, 1], list("abab"), batch_size=2, fairness=name)
+
+
+def test_a_command_spells_notions_with_dashes():
+    with (
+        in_command(),
+        pytest.raises(
+            InvalidInputError, match=r"--fairness must be one of equalized-odds, .*'equalized-odds'"
+        ),
+    ):
+        find_notion("equal-odds")
+    with in_command():
+        assert find_notion("equalized-odds") is find_notion("equalized_odds")

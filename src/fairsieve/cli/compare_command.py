@@ -245,14 +245,14 @@ def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> li
         ]
     elif found.estimate is not None and found.basis == "estimate":
         lines = [
-            f"Judged for right labels, on rows set aside: about {found.estimate.wrong.mean():.0%} of the labels look "
-            f"wrong, and the numbers are what they would be without. {check}",
+            f"Judged for right labels, on rows set aside: about {percent(found.estimate.wrong.mean())} of the "
+            f"labels look wrong, and the numbers are what they would be without. {check}",
             by_rows,
         ]
     elif found.estimate is not None and found.basis == "bounds":
         lines = [
-            f"Measured on rows set aside. Up to {1 - found.estimate.interval[0]:.0%} of their labels may be wrong, and "
-            f"nobody can say which: the intervals hold whichever they are. {check}",
+            f"Measured on rows set aside. Up to {percent(1 - found.estimate.interval[0])} of their labels may be "
+            f"wrong, and nobody can say which: the intervals hold whichever they are. {check}",
             by_rows,
         ]
     else:
