@@ -6,7 +6,7 @@ The rules are written in docs/reproduction/rules.md.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from fairsieve.benchmark.measures import standard_error
 from fairsieve.benchmark.records import Record
-from fairsieve.notions import BY_SHORT, EO
-from fairsieve.report.text import number
+from fairsieve.notions import BY_SHORT
 from fairsieve_reproduction import experiments as sets
+from fairsieve_reproduction.checks import CHECKS, Answer, Outcome
 from fairsieve_reproduction.experiments import (
     OURS,
     Experiment,
@@ -34,28 +32,11 @@ from fairsieve_reproduction.published import paper_tables
 from fairsieve_reproduction.statistics import (
     BEYOND,
     LEVEL,
-    Gain,
     Pairing,
-    Said,
     holm,
-    judge,
-    pool,
-    read_gain,
 )
 
-Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 FR_TRAIN, PUBLISHED = "fr-train", "fr-train-published"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the records say of a claim: the outcome, its p-value, what was found, and the comparisons behind it."""
-
-    holds: Outcome
-    p: float | None
-    summary: str
-    gains: Sequence[Gain] = ()
-    words: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -247,273 +228,3 @@ class PrintedResults(Results):
     def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
         """Return the mean twice."""
         return np.full(2, self.means.get((experiment, measure), np.nan))
-
-
-def _signed(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{number(abs(value))}"
-
-
-def _open_or(
-    claim: Claim, holds: Outcome, p: float, told: str, gains: Sequence[Gain] = (), words: Sequence[str] = ()
-) -> Answer:
-    """Answer a claim; an open one has no p-value, and says what would decide it."""
-    if holds is None:
-        open_ = [gain for gain in gains if gain.p >= LEVEL] or gains
-        return Answer(None, None, f"{told}; {_what_would_decide(open_)}", gains, words)
-    return Answer(holds, p, told, gains, words)
-
-
-def _compare(claim: Claim, results: Results) -> Answer:
-    """Judge comparisons: on the whole by each measure, and, unless the paper says "usually", one by one.
-
-    The p-value is that of the comparison that decides: of the surest one against the claim, or of the least sure one
-    that is needed for it.
-    """
-    gains = [read_gain(pairing, results) for pairing in claim.pairings()]
-    said = judge(gains)
-    right = [gain for gain in gains if gain.pairing.measure == "accuracy"]
-    fair = [gain for gain in gains if gain.pairing.measure != "accuracy"]
-    pooled = [pool(part, results) for part in (right, fair) if part]
-    on_the_whole = judge(pooled)
-    behind = [gain for gain in gains if claim.every and not gain.speaks_for]
-    against = [one.p for one in on_the_whole if one.word in ("against", "alike")]
-    if not claim.usually:
-        against += [one.p for one in said if one.word == "against"]
-    holds, p = None, None
-    if against:
-        holds, p = False, min(against)
-    elif all(one.word == "for" for one in on_the_whole) and not behind:
-        holds, p = True, max(one.p for one in on_the_whole)
-    words = _words(said)
-    return Answer(holds, p, _tell(gains, words, pooled, holds, behind), gains, words)
-
-
-def _words(said: Sequence[Said]) -> list[str]:
-    return [one.word for one in said]
-
-
-def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcome, behind: list[Gain]) -> str:
-    """Say what was found on the whole, how many comparisons speak for it, and what would decide an open claim."""
-    parts = []
-    for gain in pooled:
-        what = "accuracy" if gain.pairing.measure == "accuracy" else "disparity"
-        ends = f" [{_signed(gain.mean - gain.half)}, {_signed(gain.mean + gain.half)}]" if gain.n > 1 else ""
-        parts.append(f"{what}: {_signed(gain.mean)} better{ends}")
-    titles = {"for": "for it", "against": "against it", "alike": "below .01", "open": "open"}
-    counts = [f"{words.count(word)} {title}" for word, title in titles.items() if word in words]
-    parts.append(f"of {len(words)} comparisons {', '.join(counts)}")
-    if behind:
-        parts.append(f"{len(behind)} on the other side by the mean")
-    if holds is None:
-        parts.append(_what_would_decide([gain for gain in pooled if gain.p >= LEVEL] or pooled))
-    runs = sorted({gain.n for gain in gains})
-    parts.append(f"{runs[0]} runs" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs")
-    return "; ".join(parts)
-
-
-def _what_would_decide(open_: Sequence[Gain]) -> str:
-    """Say how many draws or splits would decide what is open, or that no number of splits of these rows would."""
-    needed = max((gain.needed() for gain in open_), default=np.nan)
-    splits = any(gain.floor > 0 for gain in open_)
-    what = "splits" if splits else "draws"
-    if 1 < needed < np.inf:
-        return f"{needed:.1f} times as many {what} would decide, were the differences these"
-    if splits and needed == np.inf:
-        return "no number of splits of these rows would decide: other data would"
-    return f"more {what} would decide"
-
-
-def _ranks(claim: Claim, results: Results) -> Answer:
-    """Best or second best of four: no worse (margin .01) than two of three others, in most columns.
-
-    A column speaks against it where two others are better.
-    """
-    pairs, rivals = claim.pairings(), len(claim.others)
-    gains: list[Gain] = []
-    words: list[str] = []
-    columns: list[str] = []
-    deciding: list[tuple[str, float]] = []
-    for place in range(len(pairs) // rivals):
-        own = pairs[place :: len(pairs) // rivals]
-        better = judge([read_gain(replace(pair, beyond=0.0), results) for pair in own])
-        level = [read_gain(pair, results) for pair in own]
-        said = judge(level)
-        sides = {"against": [one.p for one in better if one.word == "against"],
-                 "for": [one.p for one in said if one.word == "for"]}  # fmt: skip
-        side = next((side for side, ps in sides.items() if len(ps) >= 2), "open")
-        columns.append(side)
-        deciding.append((side, sorted(sides[side])[1] if side != "open" else 1.0))
-        gains += level
-        words += _words(said)
-    told = f"{columns.count('for')} of {len(columns)} columns for it, {columns.count('against')} against it"
-    holds = _most(columns, usually=claim.usually)
-    return _open_or(claim, holds, _deciding(deciding, holds, usually=claim.usually), told, gains, words)
-
-
-def _deciding(cases: Sequence[tuple[str, float]], holds: Outcome, *, usually: bool) -> float:
-    """Return the p-value of the case that decides, of cases with what each says and how surely.
-
-    Of a claim about all cases, the least sure one for it, or the surest one against it; of a claim about most, that
-    which makes it most.
-    """
-    own = sorted(p for word, p in cases if word == ("for" if holds else "against"))
-    if not own:
-        return 1.0
-    needed = len(cases) // 2 if usually else len(own) - 1 if holds else 0
-    return own[min(needed, len(own) - 1)]
-
-
-def _most(words: Sequence[str], *, usually: bool = True) -> Outcome:
-    """Combine cases: most of them must speak for a claim, or all where the paper does not say "usually"."""
-    enough = len(words) / 2 if usually else len(words) - 0.5
-    if words.count("for") > enough:
-        return True
-    return None if words.count("for") + words.count("open") > enough else False
-
-
-def _smallest_set(claim: Claim, results: Results) -> Answer:
-    history = results.runs(sets.PLAIN_COMPAS)[0]["history"]
-    counts = np.array(history["counts"])
-    label, group = np.unravel_index(counts.argmin(), counts.shape)
-    name = (history["classes"][label], history["groups"][group])
-    size = f"{counts.min()} of {counts.sum()} training samples"
-    return Answer(name == ("1", "Female"), None, f"the smallest set is (y = {name[0]}, {name[1]}), {size}")
-
-
-def _highest_loss(claim: Claim, results: Results) -> Answer:
-    """Judge a claim about one run: in most runs, at nine of ten epochs."""
-    shares = []
-    for record in results.runs(sets.PLAIN_COMPAS):
-        history = record["history"]
-        losses = np.array(history["cell_losses"])
-        own = losses[:, history["classes"].index("1"), history["groups"].index("Female")]
-        shares.append(float((own >= losses.max(axis=(1, 2))).mean()))
-    often = np.array(shares) >= 0.9
-    told = (
-        f"highest at {np.mean(shares):.1%} of the epochs; in {often.sum()} of {len(shares)} runs at nine of ten or "
-        "more (random first weights decide the first ones)"
-    )
-    return Answer(bool(often.mean() > 0.5), None, told)
-
-
-def _growing_gain(claim: Claim, results: Results) -> Answer:
-    """Test the slope of ITLM's gain over LR, over the paper's noise rates."""
-    pairs = claim.pairings()
-    rates = np.array([pair.one.rate for pair in pairs])
-    gains = [read_gain(pair, results) for pair in pairs]
-    rows = np.stack([pair.gains(results) for pair in pairs])
-    rows = rows[:, ~np.isnan(rows).any(axis=0)]
-    slopes = ((rates - rates.mean()) @ rows) / ((rates - rates.mean()) ** 2).sum()
-    told = ", ".join(f"{rate:.3g}: {_signed(gain.mean)}" for rate, gain in zip(rates, gains, strict=True))
-    told = f"ITLM's accuracy less LR's by noise rate: {told}"
-    if len(slopes) < 2:
-        return _open_or(claim, None, 1.0, told, gains)
-    score = float(slopes.mean() / max(standard_error(slopes, 0.275), 1e-300))
-    p = float(2 * stats.t.sf(abs(score), len(slopes) - 1))
-    told += f"; slope {slopes.mean():+.2f}, p = {p:.2g}"
-    return _open_or(claim, None if p >= LEVEL else score > 0, p, told, gains)
-
-
-def _not_comparable(claim: Claim, results: Results) -> Answer:
-    """Tell times: our code is compiled, and selects without the greedy walk; the paper's is Python."""
-    if claim.id == "sec52-bottleneck":
-        shares = [run["history"]["selecting"] for each in claim.experiments() for run in results.runs(each)]
-        told = f"our selection needs no walk; in plain NumPy it takes {np.mean(shares):.0%} of the time"
-        return Answer("not comparable", None, told)
-    ours, theirs = (np.nanmedian(results.values(each, "cpu_seconds")) for each in claim.experiments())
-    told = f"medians of one core: the method {ours:.2f} s, FR-Train {theirs:.1f} s, both compiled here"
-    return Answer("not comparable", None, told)
-
-
-def _same_order(claim: Claim, results: Results) -> Answer:
-    """No two methods change places significantly between 10 % and another rate."""
-    gains = np.array([read_gain(pair, results) for pair in claim.pairings()], dtype=object)
-    p_values = np.array(holm([gain.p for gain in gains])).reshape(len(claim.pairs), -1, 2)
-    sure = p_values < LEVEL
-    means = np.array([gain.mean for gain in gains]).reshape(sure.shape)
-    turned = means * means[:, :1] < 0
-    reversals = turned & sure & sure[:, :1]
-    bad = int(reversals.sum())
-    unsure = int(turned.sum()) - bad
-    told = (
-        f"of {turned[:, 1:].size} comparisons at higher rates {bad} are significantly the other way round than at "
-        f"10 %, {unsure} by their means only"
-    )
-    holds = False if bad else None if unsure or any(gain.n < 2 for gain in gains) else True
-    both = np.maximum(p_values, p_values[:, :1])  # of both differences that make a reversal
-    p = float(both[reversals].min()) if bad else float(p_values[:, 0].max())
-    return _open_or(claim, holds, p, told, list(gains))
-
-
-def _either_or(claim: Claim, results: Results) -> Answer:
-    """Each ablation and column: fairness worse, and accuracy worse too or fairness much worse."""
-    pairs = claim.pairings()
-    gains = [read_gain(pair, results) for pair in pairs]
-    cases: list[tuple[str, float]] = []
-    for place in range(0, len(pairs), 2):  # accuracy and disparity of one case
-        right, fair = judge(gains[place : place + 2])
-        (much,) = judge([read_gain(replace(pairs[place + 1], beyond=BEYOND["much"]), results)])
-        either = [one.p for one in (right, much) if one.word == "for"]
-        if fair.word == "for" and either:
-            cases.append(("for", max(fair.p, min(either))))
-        else:
-            cases.append(("against" if fair.word in ("against", "alike") else "open", fair.p))
-    words = [word for word, _ in cases]
-    told = f"{words.count('for')} of {len(cases)} cases for it, {words.count('against')} against it"
-    holds = _most(words, usually=False)
-    p = _deciding(cases, holds, usually=False)
-    return _open_or(claim, holds, p, told, gains, _words(judge(gains)))
-
-
-def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
-    """Most points of FR-Train's curve have a fairer point of ours that is at most .01 less accurate."""
-    rows = []
-    for noise in sets.CURVE_FLIPS:
-        mine = sets.curve_experiments(OURS, noise)
-        for theirs in sets.curve_experiments(claim.rival, noise):
-            close = [
-                one
-                for one in mine
-                if read_gain(Pairing(one, theirs, "accuracy"), results).mean >= BEYOND["margin"]
-            ]
-            rows.append([read_gain(Pairing(one, theirs, EO), results) for one in close])
-    flat = [gain for row in rows for gain in row]
-    judged, place = judge(flat), 0
-    cases: list[tuple[str, float]] = []
-    for row in rows:
-        said = judged[place : place + len(row)]
-        place += len(row)
-        fairer = [one.p for one in said if one.word == "for"]
-        word = "for" if fairer else "open" if any(gain.mean > 0 for gain in row) else "against"
-        cases.append((word, min(fairer) if fairer else max((gain.p for gain in row), default=0.0)))
-    words = [word for word, _ in cases]
-    told = (
-        f"of {len(cases)} points of FR-Train's curve {words.count('for')} have a fairer one of the method's, at most "
-        f".01 less accurate; {words.count('open')} open"
-    )
-    holds = None if not flat or any(gain.n < 2 for gain in flat) else _most(words)
-    p = _deciding(cases, holds, usually=True)
-    return _open_or(claim, holds, p, told, flat, _words(judged))
-
-
-def _wider_spread(claim: Claim, results: Results) -> Answer:
-    """Test as Brown and Forsythe: distances from a point's median, of all points together."""
-    spread: dict[str, list[float]] = {}
-    for each in claim.experiments():
-        row = results.values(each, EO)
-        spread.setdefault(each.method, []).extend(np.abs(row - np.nanmedian(row))[~np.isnan(row)])
-    ours, wider = spread[OURS], spread[claim.rival]
-    means = [number(float(np.mean(found))) for found in (wider, ours)]
-    told = f"mean distance of EO disparity from a point's median: FR-Train {means[0]}, the method {means[1]}"
-    if len(wider) < 20:
-        return _open_or(claim, None, 1.0, told)
-    p = float(stats.ttest_ind(wider, ours, equal_var=False).pvalue)
-    holds = None if p >= LEVEL else bool(np.mean(wider) > np.mean(ours))
-    return _open_or(claim, holds, p, f"{told}; p = {p:.2g}")
-
-
-CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {
-    check.__name__.removeprefix("_"): check
-    for check in (_compare, _ranks, _smallest_set, _highest_loss, _growing_gain, _not_comparable, _same_order,
-                  _either_or, _fairer_at_equal_accuracy, _wider_spread)
-}  # fmt: skip

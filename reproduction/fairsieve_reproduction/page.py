@@ -19,7 +19,8 @@ from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
 from fairsieve.report.text import table_markdown
 from fairsieve_reproduction import tables
-from fairsieve_reproduction.claims import Answer, Judgement, judgements, verdict_word
+from fairsieve_reproduction.checks import Answer
+from fairsieve_reproduction.claims import Judgement, judgements, verdict_word
 from fairsieve_reproduction.experiments import Item, Protocols, collect_experiments
 from fairsieve_reproduction.figures import FIGURES
 

@@ -33,8 +33,8 @@ VARIANTS = {
     "cleaned": ", noisy validation set cleaned by ITLM",
 }
 FR_TRAIN = (
-    " FR-Train (ours) has settings of ours, and FR-Train (published settings) those that its authors published; the "
-    "fairness weight of both is tuned on validation data."
+    " FR-Train (ours) has settings of ours, and FR-Train (published settings) those that its authors published; their "
+    "fairness weights are tuned on validation data where the choices name them, and .3 otherwise."
 )
 
 
