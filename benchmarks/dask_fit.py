@@ -24,7 +24,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from fairsieve import FairRobustClassifier
-from fairsieve.estimators import _dask
+from fairsieve.training.parts import PartRows
 
 SETTINGS = {"clean_ratio": 0.9, "tolerance": 0.02}
 
@@ -57,7 +57,7 @@ def measure(
     rows: int, columns: int, partitions: int, workers: int
 ) -> tuple[FairRobustClassifier, float, float, int, int]:
     """Fit on so many workers; return the model, seconds, processor time, questions and bytes of answers."""
-    ask, answers = _dask.DaskRows.ask, []
+    ask, answers = PartRows.ask, []
 
     def counted(self: Any, *arguments: Any, **options: Any) -> list[Any]:
         found = ask(self, *arguments, **options)
@@ -67,14 +67,14 @@ def measure(
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
         X, y, z = lazy_table(rows, columns, partitions)
-        _dask.DaskRows.ask = counted
+        PartRows.ask = counted
         try:
             began = time.perf_counter()
             model = FairRobustClassifier(**SETTINGS).fit(X, y, sensitive_features=z)
             seconds = time.perf_counter() - began
             busy = sum(client.run(time.process_time).values())
         finally:
-            _dask.DaskRows.ask = ask
+            PartRows.ask = ask
     return model, seconds, busy, len(answers), sum(answers)
 
 

@@ -14,6 +14,7 @@ import pytest
 from fairsieve import FairRobustClassifier
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators import _dask
+from fairsieve.training.parts import PartRows
 
 pytest.importorskip("distributed")
 import dask.array as da
@@ -71,14 +72,14 @@ def same(one, other):
 
 
 def test_the_model_is_that_of_the_rows_in_memory(client, large, in_memory, monkeypatch):
-    ask, most = _dask.DaskRows.ask, []
+    ask, most = PartRows.ask, []
 
     def watched(self, *arguments, **options):
         answers = ask(self, *arguments, **options)
         most.extend(len(pickle.dumps(answer)) for answer in answers)
         return answers
 
-    monkeypatch.setattr(_dask.DaskRows, "ask", watched)
+    monkeypatch.setattr(PartRows, "ask", watched)
     lazy = in_parts(*large)
     model = fitted(*lazy)
     same(model, in_memory)
@@ -101,7 +102,7 @@ def test_the_model_is_that_of_the_rows_in_memory(client, large, in_memory, monke
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are signals")
 def test_a_worker_that_is_killed_changes_nothing(client, large, in_memory, monkeypatch):
-    ask, calls = _dask.DaskRows.ask, []
+    ask, calls = PartRows.ask, []
 
     def kill_once(self, *arguments, **options):
         calls.append(arguments)
@@ -109,7 +110,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, large, in_memory, monke
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
         return ask(self, *arguments, **options)
 
-    monkeypatch.setattr(_dask.DaskRows, "ask", kill_once)
+    monkeypatch.setattr(PartRows, "ask", kill_once)
     same(fitted(*in_parts(*large)), in_memory)
     assert len(calls) > 10
 

@@ -173,7 +173,10 @@ class GroupedCommand(TyperCommand):
 
 
 Data = Annotated[
-    Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet or Excel file.")
+    Path,
+    typer.Argument(
+        help="A CSV file with column names in its first row, or a Parquet or Excel file; or a folder or glob of them."
+    ),
 ]
 Fairness = _option("fairness")
 Seed = Annotated[int, typer.Option(help="Where chance begins.")]

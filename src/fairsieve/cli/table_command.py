@@ -55,8 +55,10 @@ def train_command(
 @table_settings("predict")
 def predict_command(
     run: Annotated[Path, typer.Argument(help="A folder that fairsieve train made.")],
-    data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file with the same columns.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The CSV file to write.")],
+    data: Annotated[Path, typer.Argument(help="A table with the same columns: a file, or a folder or glob.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The CSV file to write; of several files, a folder.")
+    ],
     escape_formulas: Annotated[
         bool,
         typer.Option(
@@ -83,10 +85,15 @@ def predict_command(
     keep_inputs("--out", out, data, run)
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        predictions = tabular.predict(run, data, probabilities=probabilities, **settings)
-        predictions.save(out, force=force, escape_formulas=escape_formulas)
-    count = "1 row" if len(predictions.predicted) == 1 else f"{len(predictions.predicted):,} rows"
-    say(*predictions.notes, f"{count} predicted, in {out}")
+        # However large the file, no more of it is in memory than this.
+        found = tabular.predict(run, data, probabilities=probabilities, **{"memory": "1GB"} | settings)
+        if isinstance(found, tabular.Predictions):
+            found.save(out, force=force, escape_formulas=escape_formulas)
+            rows = len(found.predicted)
+        else:
+            rows = found.write(out, force=force, escape_formulas=escape_formulas)
+    count = "1 row" if rows == 1 else f"{rows:,} rows"
+    say(*found.notes, f"{count} predicted, in {out}")
 
 
 @table_settings("audit")

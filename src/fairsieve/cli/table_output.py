@@ -58,7 +58,9 @@ def say_audit(result: AuditResult) -> None:
         say("Labels to check first, by the rows of a spreadsheet:")
     for suspect in listed.itertuples():
         suggested = f"rather {suspect.suggested_label} ({suspect.probability:.2f})"
-        say(f"  row {suspect.row}: {suspect.label}, {suggested}, {group_name(suspect.group)}")
+        say(
+            f"  {audit.suspects_table.row_name(suspect.row)}: {suspect.label}, {suggested}, {group_name(suspect.group)}"
+        )
 
 
 def _say_impact(impact: pd.DataFrame) -> None:

@@ -1,35 +1,31 @@
 """Rows on several machines: fit on dask arrays or data frames, and predict lazily.
 
-The solver asks sums of its rows (:class:`~fairsieve.training.linear_rows.LinearRows`). Here each partition answers on
+The solver asks sums of its rows (:mod:`~fairsieve.training.parts`). Here each partition answers on
 the worker that holds it, and the answers, whose size does not depend on the number of rows, are added up. What is
 fetched besides is a sample of rows, for the estimate of the labels and for the first part of the way.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
-from functools import partial, partialmethod
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import InvalidInputError
+from fairsieve.estimators._parts import PartTable, believed_rows, list_doubted, selection_of
 from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_rows import LinearRows, add_up
-from fairsieve.training.rows import EVERYTHING, LossLimit
-from fairsieve.training.solver import MANY, Point
-
-Floats = NDArray[np.float64]
+from fairsieve.training.parts import DaskEngine, Part, PartRows, View
+from fairsieve.training.solver import Point
 
 SAMPLE = 100_000  # rows that the estimate looks at
 
@@ -39,115 +35,8 @@ def _dask(part: str = "") -> Any:
     return require(f"dask.{part}".rstrip("."), purpose="a fit on dask collections")
 
 
-class _Part:
-    """The rows of one partition, by the classes and groups of all of them, on the worker that holds it."""
-
-    def __init__(self, arrays: tuple[Any, ...], classes: list[Any], group_values: list[Any]) -> None:
-        features, labels, groups, weights = arrays
-        names: Any = {"classes": classes, "group_values": group_values, "missing": "own"}
-        self.data = Samples(features, labels, groups, **names)
-        self.rows = LinearRows.of(self.data, weights)
-        self.rows.threads = 1  # the workers share the processors already
-        self.kept: tuple[Any, LinearRows] = (None, self.rows)
-
-    def answer(self, selection: Any, name: str, arguments: tuple[Any, ...], options: Any) -> Any:
-        """Answer a question of the solver."""
-        return getattr(self.select(selection), name)(*arguments, **options)
-
-    def take(self, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
-        """Return some of the rows, and their weights."""
-        return self.data.take(rows), self.rows.weights[rows]
-
-    def select(self, selection: tuple[Floats, LossLimit] | None) -> LinearRows:
-        """Return the selected rows; the last selection is kept, since many questions follow about it."""
-        if selection is None:
-            return self.rows
-        known, rows = self.kept
-        if known is None or known[1] != selection[1] or not np.array_equal(known[0], selection[0]):
-            rows = self.rows.select(*selection)
-            self.kept = selection, rows
-        return rows
-
-    def believed(self, selection: tuple[Floats, LossLimit] | None, start: int = 0) -> NDArray[np.int64]:
-        """Return the numbers of the rows that are selected; the first one has the number ``start``."""
-        return start + np.flatnonzero(self.select(selection).weights)
-
-    def suspects(self, selection: Any, start: int, model: LinearModel) -> pd.DataFrame:
-        """List the rows whose labels to check."""
-        rows = np.arange(start, start + len(self.data))
-        return suspects_of(model.decision(self.data.features), self.data, self.believed(selection), rows)
-
-
-class DaskRows:
-    """The rows of all partitions, with the answers of :class:`~fairsieve.training.linear_rows.LinearRows`."""
-
-    shift = 0.0
-
-    def __init__(
-        self, parts: list[Any], sizes: list[int], shape: tuple[int, int], first: NDArray[Any]
-    ) -> None:
-        self.parts, self.shape = parts, shape
-        self.starts = (np.cumsum(sizes) - sizes).tolist()  # the numbers of their first rows
-        self.is_single = first.dtype.itemsize < 8
-        self.samples, self.columns = sum(sizes), first.shape[1]
-        self.outputs = 1 if shape[0] <= 2 else shape[0]
-        self.selection: tuple[Floats, LossLimit] | None = None
-        self.first: Floats = first[0].astype(np.float64)
-
-    def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
-        """Ask every partition the same question, where it is."""
-        asked = [part.answer(self.selection, name, arguments, options) for part in self.parts]
-        return list(_dask().compute(*asked))
-
-    def sum(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Add up the answers of all partitions."""
-        return add_up(self.ask(name, *arguments, **options))
-
-    moments = partialmethod(sum, "moments")
-    derivatives = partialmethod(sum, "derivatives")
-    hessian_times = partialmethod(sum, "hessian_times")
-    confusion = partialmethod(sum, "confusion")
-    loss_counts = partialmethod(sum, "loss_counts")
-    standard_moments = partialmethod(sum, "standard_moments")
-    score_moments = partialmethod(sum, "score_moments")
-    soft_confusion = partialmethod(sum, "soft_confusion")
-    soft_gradient = partialmethod(sum, "soft_gradient")
-
-    def on_device(self, device: str | None) -> DaskRows:
-        return self
-
-    def reference(self) -> Floats:
-        return self.first
-
-    def select(self, parameters: Floats, limit: LossLimit) -> DaskRows:
-        if limit is EVERYTHING:
-            return self
-        found = copy(self)
-        found.selection = parameters.copy(), limit
-        return found
-
-    def take(self, rows: NDArray[np.int64]) -> LinearRows:
-        """Fetch some of the rows, ascending, into memory."""
-        return LinearRows.of(*self.fetch(rows))
-
-    def fetch(self, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
-        """Fetch some of the rows, ascending, with labels and groups as they were given, and their weights."""
-        edges = np.searchsorted(rows, [*self.starts, self.samples])
-        chosen = [
-            part.take(rows[low:high] - start)
-            for part, start, low, high in zip(self.parts, self.starts, edges[:-1], edges[1:], strict=True)
-            if high > low
-        ]
-        pieces, weights = zip(*_dask().compute(*chosen), strict=True)
-        joined = {
-            name: np.concatenate([getattr(piece, name) for piece in pieces])
-            for name in ("features", "labels", "groups")
-        }
-        return replace(pieces[0], **joined), np.concatenate(weights)
-
-
-class DaskTable:
-    """A table in partitions: read once, and kept on the workers while its model is used.
+class DaskTable(PartTable):
+    """Dask collections: read once, and kept on the workers while their model is used.
 
     Parameters
     ----------
@@ -177,7 +66,6 @@ class DaskTable:
             raise InvalidInputError(
                 f"device must be None where X is a dask collection; got {estimator.device!r}: leave it out"
             )
-        dask = _dask()
         given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
         blocks = {name: _blocks(name, values, X) for name, values in given.items() if values is not None}
         count = len(blocks["X"])
@@ -187,9 +75,10 @@ class DaskTable:
                     f"{name} must have the partitions of X, {count}; got {len(found)}: repartition or rechunk it"
                 )
         columns = [blocks.get(name, [None] * count) for name in given]
+        engine = DaskEngine()
         # What is read is read once.
-        arrays = dask.persist(*[dask.delayed(_read_part)(*each) for each in zip(*columns, strict=True)])
-        surveyed = dask.compute(*[dask.delayed(_survey)(each) for each in arrays])
+        arrays = engine.keep("reading", _read_part, *columns)
+        surveyed = engine.ask("survey", _survey, arrays)
         sizes = [each[0] for each in surveyed]
         if not sum(sizes):
             raise InvalidInputError("X must have at least one row; got none")
@@ -198,46 +87,43 @@ class DaskTable:
                 "sample_weight must be above zero for some sample; all are zero: leave it out"
             )
         full = [each for each in surveyed if each[0]]
-        classes, groups = (merged([each[place] for each in full]) for place in (1, 2))
-        parts = dask.persist(*[dask.delayed(_Part)(each, classes, groups) for each in arrays])
-        self.parts = DaskRows(list(parts), sizes, (len(classes), len(groups)), full[0][3])
-        self.checked = self._sample(estimator, X, classes, groups)
-        # What fits into one process many times over is solved there.
-        few = self.parts.samples <= MANY
-        self.rows: Any = self.parts.take(np.arange(self.parts.samples)) if few else self.parts
-        if estimator.clean_ratio == "auto" and self.checked.given < self.parts.samples:
-            warnings.warn(
-                f"the share of right labels is estimated on a sample of {self.checked.given:,} of "
-                f"{self.parts.samples:,} rows; pass clean_ratio to give it",
-                FairsieveWarning,
-                stacklevel=3,
-            )
+        self.names = merged([each[1] for each in full]), merged([each[2] for each in full])
+        parts = engine.keep("rows", _make_part, arrays, repeat(self.names))
+        self.parts = PartRows(engine, parts, sizes, (len(self.names[0]), len(self.names[1])), full[0][3])
+        self.checked = self._sample(estimator, X)
+        self.tell(estimator)
 
-    def _sample(self, estimator: Any, X: Any, classes: list[Any], groups: list[Any]) -> Checked:
+    def _sample(self, estimator: Any, X: Any) -> Checked:
         """Fetch the sample of rows that labels are estimated on, checked as rows in memory are."""
-        data, weights = self.parts.fetch(draw_rows(self.parts.samples, SAMPLE))
-        named = pd.DataFrame(data.features, columns=X.columns) if hasattr(X, "columns") else data.features
-        checked = check_samples(estimator, named, data.labels, data.groups, weights)
-        return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
+        parts, places = zip(*self.parts.split(draw_rows(self.parts.samples, SAMPLE)), strict=True)
+        pieces = self.parts.engine.ask("sample", Part.take_given, parts, places)
+        features, labels, groups, weights = map(np.concatenate, zip(*pieces, strict=True))
+        named = pd.DataFrame(features, columns=X.columns) if hasattr(X, "columns") else features
+        checked = check_samples(estimator, named, labels, groups, weights)
+        classes, values = self.names
+        return checked._replace(data=replace(checked.data, classes=classes, group_values=values))
 
     def list_suspects(self, estimator: Any, point: Point) -> None:
-        """Store lazily which rows were believed and, of the others, as many as may be wrong, the highest loss first."""
+        """Store lazily which rows were believed and, of the others, as many as may be wrong, the likeliest first."""
         dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
-        parameters, *_, limit, _ = point.models[0]
-        selection = None if limit is EVERYTHING else (parameters, limit)
+        view, parts = (
+            View(selection=selection_of(point)),
+            list(zip(self.parts.parts, self.parts.starts, strict=True)),
+        )
         model = LinearModel(estimator.coef_, estimator.intercept_)
-        parts = list(zip(self.parts.parts, self.parts.starts, strict=True))
         believed = [
-            da.from_delayed(part.believed(selection, start), (np.nan,), dtype=np.int64)
+            da.from_delayed(dask.delayed(believed_rows)(part, start, view), (np.nan,), dtype=np.int64)
             for part, start in parts
         ]
         estimator.sample_indices_ = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
-        meta = suspects_of(model.decision(empty.features), empty, np.arange(0), np.arange(0))
-        frames = [part.suspects(selection, start, model) for part, start in parts]
+        meta = suspects_of(
+            np.zeros((0, 3) if len(self.names[0]) > 2 else 0), empty, np.arange(0), np.arange(0)
+        )
+        frames = [dask.delayed(list_doubted)(part, start, view, model, self.names) for part, start in parts]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             doubted = dd.from_delayed(frames, meta=meta)
-            most = round((1 - estimator.clean_ratio_) * self.parts.samples)
+            most = self.most_doubted(estimator)
             estimator._suspects, estimator._kept = doubted.nlargest(most, "loss"), None
 
 
@@ -278,6 +164,16 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
     if not np.isfinite(features).all():
         raise InvalidInputError("X must be finite; it has NaN or infinite values: impute them first")
     return features, labels, groups, weights
+
+
+def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]]) -> Part:
+    """Make the rows of a partition, by the classes and groups of all of them."""
+    features, labels, groups, weights = arrays
+    data = Samples(features, labels, groups, classes=names[0], group_values=names[1], missing="own")
+    cells, shape = data.cells, (len(names[0]), len(names[1]))
+    return Part(
+        data.features, cells.label_codes, cells.group_codes, shape, weights, given=(data.labels, data.groups)
+    )
 
 
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:

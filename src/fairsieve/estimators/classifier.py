@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.estimators._parts import PartTable
 from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.inputs import (
     Checked,
@@ -24,7 +25,7 @@ from fairsieve.inputs import (
     read_seed,
     warn_of_groups,
 )
-from fairsieve.label_noise.estimate import estimate_of, warn_if_inconclusive
+from fairsieve.label_noise.estimate import Rule, estimate_with_rule, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import suspects_of
@@ -207,9 +208,9 @@ class FairRobustClassifier(FairEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
             With a dask array or data frame, whose partitions stay on their workers, ``y`` and the others are dask
-            collections too. Then the share of right labels is estimated on a sample of the rows, rows are left out by
-            their loss, and predictions, ``suspects()`` and ``sample_indices_`` are lazy; a
-            model that is stored or copied has the latter two no more.
+            collections too. Then the share of right labels is estimated on a sample of the rows, and predictions,
+            ``suspects()`` and ``sample_indices_`` are lazy; a model that is stored or copied has the latter two no
+            more.
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
@@ -227,7 +228,9 @@ class FairRobustClassifier(FairEstimator):
             check_positive("ridge", self.ridge)
         rule = ThresholdRule.parse(self.threshold)
         table, verified = None, None
-        if is_dask(X):
+        if isinstance(X, PartTable):  # of fairsieve.tabular
+            table, checked = X, X.checked
+        elif is_dask(X):
             from fairsieve.estimators._dask import DaskTable
 
             table = DaskTable(self, X, y, sensitive_features, sample_weight, verified_labels)
@@ -249,16 +252,23 @@ class FairRobustClassifier(FairEstimator):
         if sensitive_features is not None and self.fairness is not None:
             warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)
-        self._estimate(checked, verified)
-        believed, given, clean_ratio = self._believe(checked, table)
-        deals = [] if table is not None else self._deal(checked)
-        ridge, cleaning = self._choose_by_held_out(checked, believed, given, deals, clean_ratio)
+        chances_of = self._estimate(checked, verified)
+        believed, given, clean_ratio = self._believe(checked)
+        looked_at, deals, size = (
+            given,
+            self._deal(checked),
+            len(checked.data) if table is None else table.parts.samples,
+        )
+        ridge, cleaning = self._choose_by_held_out(checked, size, believed, given, deals, clean_ratio)
         train, folds = believed, None
-        if cleaning is not None:
+        if table is not None:
+            share = 0.0 if cleaning is None else cleaning.share
+            train, believed, given = table.roles(chances_of if clean_ratio == 1.0 else None, share, ridge)
+        elif cleaning is not None:
             train = believed.with_weights(believed.host_weights * cleaning.kept)
-        if deals and self._is_small(checked):
+        if table is None and deals and self._is_small(checked, size):
             folds = Folds(deals[0], (cleaning.by_fold or None) if cleaning else None)
-        self.left_out_ = np.zeros(0, np.int64) if cleaning is None else checked.rows[~cleaning.kept]
+        self.left_out_ = checked.rows[~cleaning.kept] if cleaning and table is None else np.zeros(0, np.int64)
         judged = believed if self._correction() is None else given
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(
@@ -304,9 +314,8 @@ class FairRobustClassifier(FairEstimator):
         self._store(solution.plain if self.is_plain_ else solution.chosen)
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
         chosen_point = solution.natural if self.is_plain_ else solution.chosen
-        if table is None:
-            self._list_suspects(checked, given, chosen_point, clean_ratio)
-        else:
+        self._list_suspects(checked, looked_at, chosen_point, clean_ratio)
+        if table is not None:
             table.list_suspects(self, chosen_point)
         self._tell()
         return self
@@ -340,14 +349,14 @@ class FairRobustClassifier(FairEstimator):
             return False
         return checked.data.cells.named_groups > 1
 
-    def _estimate(self, checked: Checked, verified: Verification | None) -> None:
-        """Take the clean ratio that was given, or estimate it."""
+    def _estimate(self, checked: Checked, verified: Verification | None) -> Rule | None:
+        """Take the clean ratio that was given, or estimate it; return how rows that were not looked at are judged."""
         seed, given = read_seed(self.random_state), self.clean_ratio
         if given == "auto":
-            self.estimate_ = estimate_of(checked, seed, verified)
+            self.estimate_, chances_of = estimate_with_rule(checked, seed, verified)
             self.clean_ratio_ = self.estimate_.clean_ratio
             warn_if_inconclusive(self.estimate_)
-            return
+            return chances_of if self.estimate_.acts else None
         if verified is not None:
             refuse_known_ratio(given)
         self.estimate_, self.clean_ratio_ = None, float(given)
@@ -356,22 +365,19 @@ class FairRobustClassifier(FairEstimator):
                 f"clean_ratio must select at least one sample; {given} of {len(checked.data)} samples is none: "
                 "raise it"
             )
+        return None
 
-    def _believe(self, checked: Checked, table: Any) -> tuple[LinearRows, LinearRows, float]:
-        """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss.
-
-        Labels of a table in partitions are not corrected: where some are wrong, rows are selected.
-        """
+    def _believe(self, checked: Checked) -> tuple[LinearRows, LinearRows, float]:
+        """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss."""
         data, estimate = checked.data, self.estimate_
-        plain = LinearRows.of(data, checked.weights).near_zero() if table is None else table.rows
-        plain = plain.on_device(self.device)
+        plain = LinearRows.of(data, checked.weights).near_zero().on_device(self.device)
         if estimate is None:
             return plain, plain, self.clean_ratio_
-        if estimate.acts and table is None:
+        if estimate.acts:
             return plain.with_labels(data.cells.label_codes, estimate.true_class), plain, 1.0
         if estimate.verified_codes is not None:  # too few to learn from, but known
             plain = plain.with_labels(estimate.true_codes)
-        return plain, plain, estimate.clean_ratio if estimate.aimed or estimate.acts else 1.0
+        return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
 
     def _correction(self) -> NDArray[np.float64] | None:
         """Return what turns counts by given label into counts by true class, where labels are flipped at random."""
@@ -380,12 +386,12 @@ class FairRobustClassifier(FairEstimator):
             return None
         return np.asarray(np.linalg.inv(transitions(estimate.flip_rates)))
 
-    def _is_small(self, checked: Checked) -> bool:
-        """Say whether a model would learn its rows by heart, so that it must be judged on others."""
+    def _is_small(self, checked: Checked, size: int) -> bool:
+        """Say whether a model would learn so many rows by heart, so that it must be judged on others."""
         data = checked.data
         parameters = (data.features.shape[1] + 1) * max(len(data.cells.classes) - 1, 1)
-        weights = np.ones(len(data)) if checked.weights is None else checked.weights
-        return bool(weights.sum() < LEARNT_BY_HEART * parameters)
+        weight = 1.0 if checked.weights is None else float(checked.weights.mean())
+        return bool(size * weight < LEARNT_BY_HEART * parameters)
 
     def _deal(self, checked: Checked) -> list[NDArray[np.int64]]:
         """Deal the rows to folds, twice; equal rows go to the same one. None where there is too little."""
@@ -399,6 +405,7 @@ class FairRobustClassifier(FairEstimator):
     def _choose_by_held_out(
         self,
         checked: Checked,
+        size: int,
         believed: LinearRows,
         given: LinearRows,
         deals: list[NDArray[np.int64]],
@@ -410,7 +417,7 @@ class FairRobustClassifier(FairEstimator):
             return known, None
         part = draw_rows(given.samples, MOST_CHOSEN_BY)
         few, (outer, inner) = given.take(part), (deal[part] for deal in deals)
-        is_open = self.ridge == "auto" and self._is_small(checked)
+        is_open = self.ridge == "auto" and self._is_small(checked, size)
         ridge = choose_ridge(few, outer) if is_open else known
         if clean_ratio < 1.0 or self.clean_ratio != "auto":
             return ridge, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from fairsieve.label_noise.explanations import (
     try_predictors,
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
-from fairsieve.label_noise.survey import Survey, chunks
+from fairsieve.label_noise.survey import Survey, chunks, with_groups
 from fairsieve.label_noise.suspects import choose_rows
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
 from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification
@@ -35,6 +36,8 @@ from fairsieve.training.threads import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Rule = Callable[[Floats, Codes, Codes], Floats]
 
 ALL_WRONG_LABELS = "all wrong labels"
 MOST_GROUPS = 24
@@ -285,25 +288,39 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
-@one_thread("blas")
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
-    """Estimate from samples that have been checked, and labels that somebody verified, if any.
+    """Estimate from samples that have been checked, and labels that somebody verified, if any."""
+    return estimate_with_rule(checked, seed, verified)[0]
 
-    Where groups are many, the smaller ones are one group.
+
+@one_thread("blas")
+def estimate_with_rule(
+    checked: Checked, seed: int, verified: Verification | None = None
+) -> tuple[CleanRatioEstimate, Rule | None]:
+    """Estimate, and say how other rows are judged by it. Where groups are many, the smaller ones are one group.
+
+    Returns
+    -------
+    estimate : CleanRatioEstimate
+    rule : callable or None
+        How likely each class is the true one, for rows that were not looked at: of features, and codes of labels and
+        groups. None where labels are taken as they are, or where that was learnt from checked ones.
     """
     cells = checked.data.cells
     if cells.shape[1] <= MOST_GROUPS:
-        return _Estimation(checked).weigh(verified, seed)
+        made = _Estimation(checked)
+        return made.weigh(verified, seed), made.rule
     pool = np.zeros(cells.shape[1], np.int64)
     pool[np.argsort(-cells.counts.sum(axis=0), kind="stable")[: MOST_GROUPS - 1]] = np.arange(1, MOST_GROUPS)
     data = Samples(checked.data.features, checked.data.labels, pool[cells.group_codes], classes=cells.classes)
-    found = _Estimation(checked._replace(data=data)).weigh(verified, seed)
+    made = _Estimation(checked._replace(data=data))
+    found, pooled = made.weigh(verified, seed), made.rule
     tables: Any = found.verified
     rates = tables and VerifiedRates(*(table[:, pool] for table in tables))
     noise, flip_rates = found.noise[:, pool], found.flip_rates[:, pool]
     highest = None if found.highest_rates is None else found.highest_rates[:, pool]
     likely = tuple(each.spread(pool) for each in found.likely_rates)
-    return replace(
+    found = replace(
         found,
         cells=cells,
         noise=noise,
@@ -312,6 +329,7 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
         highest_rates=highest,
         likely_rates=likely,
     )
+    return found, pooled and (lambda features, labels, groups: pooled(features, labels, pool[groups]))
 
 
 class _Estimation:
@@ -322,6 +340,7 @@ class _Estimation:
         self.weights = np.ones(len(self.data)) if checked.weights is None else checked.weights
         self.survey = Survey.draw(self.data, self.weights)
         self.tried = try_predictors(self.survey)
+        self.rule: Rule | None = None
 
     def weigh(self, verified: Verification | None, seed: int) -> CleanRatioEstimate:
         """Learn from verified labels where they are enough, starting from what the labels alone say."""
@@ -387,6 +406,12 @@ class _Estimation:
         low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
         ratio = float(np.clip(1 - random.share - random.error, low, high))
         true_class = model.true_class(self.observe(design))
+        self.rule = self._rule(
+            model,
+            lambda features, groups: stack(
+                [each.predict(features) for each in random.used], groups, self.cells.shape[1]
+            ),
+        )
         rates = model.flip_rates.T.copy()
         return self.build(ratio, (low, high), verdict, true_class, rates, likely_rates=random.rates)
 
@@ -409,6 +434,7 @@ class _Estimation:
                 "others wrong.",
             )
             return self.without_suspects(verdict, 1.0, aimed=True)
+        self.rule = self._rule(model, lambda features, _: expand(features))
         why = f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
         rates = flip_rates_of(true_class, self.cells, self.weights)
         interval = 1 - likely, 1 - surest
@@ -434,6 +460,16 @@ class _Estimation:
             verified_weight=verified.weight,
             unseen=unseen,
         )
+
+    def _rule(self, model: FlipModel, design: Callable[[Floats, Codes], Floats]) -> Rule:
+        """Return what tells the chances of the true classes of any rows."""
+        columns, count, shape = self.survey.columns, self.survey.group_count, self.cells.shape
+
+        def rule(features: Floats, labels: Codes, groups: Codes) -> Floats:
+            made = design(with_groups(features[:, columns], groups, count), groups)
+            return model.true_class(Observed(made, labels, groups, *shape, np.ones(len(labels))))
+
+        return rule
 
     def observe(self, design: Floats, part: slice = slice(None)) -> Observed:
         """Return samples in the form the model of flips takes."""

@@ -15,6 +15,8 @@ class PredictArguments(TypedDict, total=False):
     separator: str
     decimal: str
     missing: Sequence[str]
+    backend: str
+    memory: str | None
 
 
 class ReviewArguments(PredictArguments, total=False):

@@ -24,13 +24,15 @@ from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
+from fairsieve.tabular.partitions.predict import PartPredictions, format_predictions, name_predictions
+from fairsieve.tabular.partitions.source import find_source
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
-from fairsieve.tabular.reading.read import free_name, is_frame, open_pipe, with_columns
+from fairsieve.tabular.reading.read import is_frame, open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
-from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
+from fairsieve.tabular.settings import TableSettings, check_place, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.validation import as_path, as_text, check_choice, check_kind, check_truth
 
@@ -44,7 +46,8 @@ def train(
     Parameters
     ----------
     data : path or data frame
-        A CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow.
+        A CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow. A folder or a glob of CSV or Parquet
+        files, or a data frame of dask, is read in parts where it does not fit into memory.
     report : callable, optional
         Called with what begins.
     **settings
@@ -195,8 +198,11 @@ def predict(
     *,
     probabilities: bool = False,
     **settings: Unpack[PredictArguments],
-) -> Predictions:
+) -> Predictions | PartPredictions:
     """Predict the label of every row of a table.
+
+    A folder, a glob, a dask data frame or a file that is larger than the memory is predicted part by part, when what is
+    returned is saved.
 
     Parameters
     ----------
@@ -223,16 +229,25 @@ def predict(
     """
     data = open_pipe(data)
     check_truth("--probabilities", probabilities)
+    backend = settings.get("backend", "local")
+    place = backend, check_place(backend, settings.get("memory"))
+    reading = Reading(
+        settings.get("separator", "auto"), settings.get("decimal", "auto"), settings.get("missing", ())
+    )
     if isinstance(run, TrainResult):
         model, origin = run.model, Path(ARCHIVE)
     else:
         folder = as_path("RUN", run, "what train returned, or the folder of a run")
         model, origin = read_model(folder), folder / ARCHIVE
-    table, codes, chances, notes = predict_table(model, data, Reading(**settings), origin)
+    source = find_source(data, place[1])
+    if source is not None:
+        found = PartPredictions(source, model, reading, origin, probabilities, *place)
+        found.notes.extend([source.note] if source.note else [])
+        return found
+    table, codes, chances, notes = predict_table(model, data, reading, origin)
     of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
-    wanted = {"predicted": model.classes_[codes], "probability": chances[np.arange(len(codes)), codes]}
-    wanted |= {f"probability_{label}": values for label, values in of_labels.items()}
-    added = {free_name(name, table.columns): values for name, values in wanted.items()}
+    added = name_predictions(model, codes, chances, table.columns, probabilities=probabilities)
+    wanted = name_predictions(model, codes, chances, [], probabilities=probabilities)
     notes += [
         f"The table has a column {name!r} already; that of the model is {own!r}."
         for name, own in zip(wanted, added, strict=True)
@@ -304,7 +319,7 @@ class TrainResult:
     @cached_property
     def suspects(self) -> Any:
         """The rows whose labels to check, with their original columns."""
-        return _suspects_frame(self.run.asked.data, self.run.problem.table, self.run.suspects)
+        return _suspects_frame(self.run.asked.data, self.run.suspects_table, self.run.suspects)
 
     def save(self, folder: Path | str, *, force: bool = False) -> Path:
         """Write the page, the card, the numbers, the suspects and the model to a folder; return where.
@@ -378,7 +393,7 @@ class AuditResult:
     @cached_property
     def suspects(self) -> Any:
         """The rows whose labels to check, with their original columns."""
-        return _suspects_frame(self.audit.asked.data, self.audit.table, self.audit.suspects)
+        return _suspects_frame(self.audit.asked.data, self.audit.suspects_table, self.audit.suspects)
 
     def __repr__(self) -> str:
         return f"<AuditResult: {self.decision.sentence}>"
@@ -402,7 +417,7 @@ class AuditResult:
         else:
             check_new("--out", path, force=force)
             audit = self.audit
-            suspects = files.suspects_csv(audit.suspects, audit.table)
+            suspects = files.suspects_csv(audit.suspects, audit.suspects_table)
             write_output(path, (suspects if audit.impact is None else impact_csv(audit.impact)).encode())
         return path
 
@@ -461,13 +476,7 @@ class Predictions:
         if not is_frame(self.data):
             keep_inputs("--out", path, Path(str(self.data)))
         check_new("--out", path, force=force)
-        mark = self.table.reading.decimal
-        added = {
-            name: [f"{value:.4f}".replace(".", mark) for value in values]
-            if values.dtype.kind == "f"
-            else values.tolist()
-            for name, values in self.added.items()
-        }
+        added = format_predictions(self.added, self.table.reading.decimal)
         content = files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
         write_output(path, content)
         return path
@@ -533,4 +542,8 @@ def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any
     """Return the rows of suspects with their original columns, and what is known of each beside them."""
     rows = np.searchsorted(table.rows, suspects["row"])
     known = suspects.drop(columns=["label"] if table.name == FRAME_NAME else ["label", "row"])
-    return with_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})
+    added = {str(name): known[name].to_numpy() for name in known}
+    if table.where is not None:
+        where = table.where.loc[suspects["row"]]
+        added |= {"file": where["file"].to_numpy(), "row_in_file": where["row"].to_numpy()}
+    return with_columns(data, table, rows, added)

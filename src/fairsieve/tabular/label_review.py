@@ -16,13 +16,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.models import record_warnings
+from fairsieve.tabular.partitions.partitions import Partitions
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
-from fairsieve.tabular.reading.columns import as_objects, find_column
+from fairsieve.tabular.reading.columns import InputTable, as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import TableSettings
@@ -45,11 +47,19 @@ class Audit(TableProblem):
         The rows whose labels are more likely wrong than right, the surest first.
     impact : DataFrame, optional
         Selection rates and impact ratios, where they were asked for.
+    listed : InputTable, optional
+        The rows of the suspects, of a table in parts.
     """
 
     estimate: CleanRatioEstimate
     suspects: pd.DataFrame
     impact: pd.DataFrame | None = None
+    listed: InputTable | None = None
+
+    @property
+    def suspects_table(self) -> InputTable:
+        """The table that the rows of the suspects are in."""
+        return self.table if self.listed is None else self.listed
 
 
 def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
@@ -58,6 +68,8 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     problem = read_whole(asked)
     part = problem.without_leaks
     report(REVIEW_STAGES[1])
+    if problem.parts is not None and len(part.values.columns) and not asked.verified:
+        return _audit_parts(problem, part, problem.parts)
     numbers = Preparation().fit(part.values).encode(part.values)
     if not numbers.shape[1]:  # nothing but leaks: then nothing tells of the labels
         numbers = np.zeros((len(part), 1), np.float32)
@@ -77,6 +89,21 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
         ]
     problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
     return Audit(**vars(problem), estimate=estimate, suspects=suspects)
+
+
+def _audit_parts(problem: TableProblem, part: TablePart, parts: Partitions) -> Audit:
+    """Estimate on the sample of a table in parts, and list the likeliest wrong labels of all rows."""
+    asked = problem.asked
+    parts.encode(part.values, asked.reading.missing, asked.dates)
+    with record_warnings(part) as warned:
+        table = parts.table(FairRobustClassifier(random_state=asked.seed), part)
+        estimate, rule = estimate_with_rule(table.checked, asked.seed)
+    suspects, listed, count = parts.audit(table, rule if estimate.credible else None)
+    if count > len(suspects):
+        warned = [f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed.", *warned]
+    problem = replace(problem, notes=[*problem.notes, *warned])
+    named = named_estimate(estimate, part)
+    return Audit(**vars(problem), estimate=named, suspects=suspects.drop(columns="loss"), listed=listed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,7 +179,8 @@ def review_labels(
     explained = explain_labels(part, numbers, prepared.sources, places, true_class, asked.seed)
     suggested, matters, reasons = map(list, zip(*explained, strict=True))
     if run is not None:
-        predicted = _predicted(run, asked)[np.isin(audit.table.rows, part.rows)]
+        data = asked.data if audit.parts is None else audit.table
+        predicted = _predicted(run, asked, data)[np.isin(audit.table.rows, part.rows)]
         reasons = [[*told, predicted[place]] for told, place in zip(reasons, places, strict=True)]
     inside = np.searchsorted(audit.table.rows, part.rows[places])
     chosen = audit.table.take(inside)
@@ -180,10 +208,10 @@ def review_labels(
     )
 
 
-def _predicted(run: Path, asked: TableSettings) -> NDArray[np.object_]:
+def _predicted(run: Path, asked: TableSettings, data: Any) -> NDArray[np.object_]:
     """Say what the model of a run predicts for each row."""
     model = read_model(run)
-    _, codes, chances, _ = predict_table(model, asked.data, asked.reading, run / ARCHIVE)
+    _, codes, chances, _ = predict_table(model, data, asked.reading, run / ARCHIVE)
     say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
     pairs = zip(codes, chances, strict=True)
     return as_objects(say(run.name, model.classes_[code], row[code]) for code, row in pairs)

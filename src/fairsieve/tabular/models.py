@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, spell
+from fairsieve.estimators._parts import PartTable
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
@@ -74,6 +75,8 @@ class TrainedModels:
         The rows that were trained on.
     notes : list of str
         What training warned of.
+    rows : PartTable, optional
+        All rows, of a table in parts.
     """
 
     kind: str
@@ -84,6 +87,7 @@ class TrainedModels:
     chosen: int
     selected: NDArray[np.int64]
     notes: list[str]
+    rows: PartTable | None = None
 
     @property
     def fair(self) -> PathPoint:
@@ -179,25 +183,31 @@ def _parameters(problem: TableProblem) -> dict[str, Any]:
 
 def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     """Fit a plain model and the way to the fair one, by :class:`~fairsieve.FairRobustClassifier`."""
-    asked = problem.asked
-    prepared = Preparation(missing=asked.reading.missing, dates=asked.dates).fit(part.values)
-    features = prepared.encode(part.values)
+    asked, parts = problem.asked, problem.parts
+    if parts is None:
+        prepared = Preparation(missing=asked.reading.missing, dates=asked.dates).fit(part.values)
+    else:
+        prepared = parts.prepared
     more: dict[str, Any] = {"max_iter": asked.max_iter or 200, "threshold": asked.threshold}
     if asked.max_accuracy_loss is not None:
         more["max_accuracy_loss"] = asked.max_accuracy_loss
     model = FairRobustClassifier(**more, **_parameters(problem))
     with record_warnings(part) as notes:
-        model.fit(features, part.label_codes, **part.facts)
+        if parts is None:
+            model.fit(prepared.encode(part.values), part.label_codes, **part.facts)
+        else:
+            rows = parts.table(model, part)
+            model.fit(rows, part.label_codes, part.group_codes)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
     make = partial(_point, problem, prepared)
     path = model.path_[["accuracy", "gap"]].itertuples(index=False)
     # The thresholds are those under which the rates were compared.
     points = [
-        make(*one, *measured)
-        for *one, measured in zip(model.path_models_, model.path_thresholds_, path, strict=True)
+        make(prepared.settle(one), threshold, *measured)
+        for one, threshold, measured in zip(model.path_models_, model.path_thresholds_, path, strict=True)
     ]
-    plain = make(model.plain_model_, model.plain_threshold_, np.nan, np.nan)
+    plain = make(prepared.settle(model.plain_model_), model.plain_threshold_, np.nan, np.nan)
     chosen = model.path_index_
     if asked.max_accuracy_loss is not None:
         chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
@@ -206,6 +216,7 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     model._choose(chosen)  # what it weighed is told
     model._suspects = suspects  # which another point does not know
     found = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}
+    found |= {"rows": None if parts is None else rows}
     return found | {"selected": selected, "notes": notes}
 
 

@@ -19,9 +19,9 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.folds import find_copies
 from fairsieve.tabular.label_review import Audit, audit_table
+from fairsieve.tabular.partitions.partitions import open_table
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, count_rows, find_column, name_rows, parse_numbers
-from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings
 
@@ -65,7 +65,9 @@ def audit_predictions(
         Called with what begins.
     """
     apart = [prediction, *([] if score is None else [score])]
-    table = read_data(asked.data, asked.reading)
+    table, parts = open_table(asked)
+    if parts is not None:
+        table = parts.only_sample()
     for option, column in zip(("--prediction", "--score"), apart, strict=False):
         find_column(table, column, option)
         if column in (asked.label, *asked.sensitive):

@@ -20,6 +20,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.copies import copy_notes
 from fairsieve.tabular.folds import find_copies, set_aside
+from fairsieve.tabular.partitions.partitions import Partitions, open_table, refuse_in_parts
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
@@ -163,6 +164,8 @@ class TableProblem:
         Labels that somebody checked.
     seen : int
         How many rows of a test file equal one that is learnt from.
+    parts : Partitions, optional
+        All rows of a table in parts, of which ``whole``, ``train`` and ``table`` are a sample.
     """
 
     asked: TableSettings
@@ -177,6 +180,12 @@ class TableProblem:
     table: InputTable
     answers: Answers | None = None
     seen: int = 0
+    parts: Partitions | None = None
+
+    @property
+    def learnt(self) -> int:
+        """How many rows are learnt from: in parts, more than those of ``train``."""
+        return len(self.train) if self.parts is None else self.parts.learnt
 
     @property
     def pos_label(self) -> int | None:
@@ -207,7 +216,7 @@ class TableProblem:
 
 def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
-    table = read_data(asked.data, asked.reading)
+    table, parts = open_table(asked)
     problems = Problems()
     with problems.collected():
         labels = find_labels(table, asked.label, asked.positive)
@@ -229,7 +238,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
     codes[np.searchsorted(table.rows, part.rows)] = part.label_codes
     copies = copy_notes(table, labels.column, codes)
     hints = [feature.hint for feature in features if feature.hint]
-    return TableProblem(
+    problem = TableProblem(
         asked=asked,
         labels=labels,
         groups=groups,
@@ -242,6 +251,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         table=table,
         answers=answers,
     )
+    return problem if parts is None else parts.narrow(problem)
 
 
 def _check_labels(labels: Labels, asked: TableSettings) -> None:
@@ -289,6 +299,9 @@ def _read_part(
 def read_problem(asked: TableSettings) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on, where that is asked for."""
     whole = read_whole(asked)
+    if whole.parts is not None:
+        refuse_in_parts(asked)
+        whole.parts.encode(whole.train.values, asked.reading.missing, asked.dates)
     part, notes, seen = whole.train, whole.notes, 0
     train, test = part, whole.test
     if asked.test is not None:

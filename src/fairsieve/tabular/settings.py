@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
@@ -31,6 +32,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 EVERYWHERE = "train audit review compare"
 TO_READ = EVERYWHERE + " predict"
+IN_PARTS = "train audit review predict"
 
 
 class Setting(NamedTuple):
@@ -162,6 +164,20 @@ class TableSettings:
     missing: Sequence[str] = _setting(
         (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", commands=TO_READ
     )
+    backend: str = _setting(
+        "local",
+        "Where a folder of files is worked on: local, or a dask scheduler, dask://HOST:PORT.",
+        "PLACE",
+        "reading",
+        commands=IN_PARTS,
+    )
+    memory: str | None = _setting(
+        None,
+        "How much memory may be used, such as 4GB; by default half of the machine's. A larger table is read in parts.",
+        "SIZE",
+        "reading",
+        commands=IN_PARTS,
+    )
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
     )
@@ -220,6 +236,7 @@ class TableSettings:
             )
         validation.check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
         validation.check_seed("--seed", self.seed)
+        check_place(self.backend, self.memory)
         assert self.reading  # which checks itself
         for option in ("sensitive", "drop"):
             if self.label in getattr(self, option):
@@ -243,6 +260,18 @@ class TableSettings:
     def record(self) -> dict[str, Any]:
         """Return all settings as JSON can hold them; files and data frames by their names."""
         return {name: _recorded(getattr(self, name)) for name in ("data", *dict(settings_of()))}
+
+
+def check_place(backend: Any, memory: Any) -> int:
+    """Check where a table in parts is worked on; return how many bytes of memory may be used."""
+    from fairsieve.tabular.partitions.source import parse_memory
+
+    if backend != "local" and not re.fullmatch(r"dask://[^/:\s]+:\d+", str(backend)):
+        raise InvalidInputError(
+            f"{spell('--backend')} must be local or the address of a dask scheduler, such as dask://localhost:8786; "
+            f"got {backend!r}: write it so"
+        )
+    return parse_memory(memory)
 
 
 def _recorded(value: Any) -> Any:
@@ -464,7 +493,10 @@ def stage_count(settings: dict[str, Any]) -> int:
 
 def data_name(data: Any) -> str:
     """Name a table in words: the file's name, or that it is a data frame."""
+    from fairsieve.optional import is_dask
     from fairsieve.tabular.reading.columns import FRAME_NAME
     from fairsieve.tabular.reading.read import is_frame
 
+    if is_dask(data):
+        return "the dask data frame"
     return FRAME_NAME if is_frame(data) else str(getattr(data, "name", data))

@@ -26,7 +26,7 @@ from fairsieve.tabular.folds import deal_folds, find_copies
 from fairsieve.tabular.models import PathPoint, TrainedModels, fit_models, predict, record_warnings
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
-from fairsieve.tabular.reading.columns import Problems
+from fairsieve.tabular.reading.columns import InputTable, Problems
 from fairsieve.tabular.reading.encoding import (
     Preparation,
     describe_features,
@@ -142,6 +142,8 @@ class TableRun:
         What answers of people who checked labels say.
     versions : dict
     seconds : float
+    listed : InputTable, optional
+        The rows of the suspects, of a table in parts.
     """
 
     problem: TableProblem
@@ -158,11 +160,17 @@ class TableRun:
     versions: dict[str, str]
     verified: dict[str, Any] | None = None
     seconds: float = 0.0
+    listed: InputTable | None = None
 
     @property
     def asked(self) -> TableSettings:
         """What was asked for."""
         return self.problem.asked
+
+    @property
+    def suspects_table(self) -> InputTable:
+        """The table that the rows of the suspects are in."""
+        return self.problem.table if self.listed is None else self.listed
 
     @property
     def stored(self) -> PathPoint:
@@ -221,7 +229,13 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
     outputs = dict(zip(("plain", "fair"), measured.outputs, strict=False))
     settings |= {"about": about, "likeliest": asked.threshold.is_default}
     evaluation = evaluate(cells, outputs, labels, asked.fairness, **settings)
-    suspects = problem.train.named_suspects(trained.estimator.suspects())
+    doubted = suspects = problem.train.named_suspects(trained.estimator.suspects())
+    listed, more = None, []
+    if problem.parts is not None and trained.rows is not None:
+        report("listing the labels to check")
+        suspects, listed, count = problem.parts.strongest(trained.rows)
+        if count > len(suspects):
+            more = [f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."]
     prepared = trained.plain.model["prepare"]  # the page of a run names nobody
     new = notes_on_new(measured.part.values, prepared, quoted=False) if asked.test_file is not None else []
     run = TableRun(
@@ -234,8 +248,9 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         with_sensitive=_try_sensitive(problem, trained, measured, known, report),
         estimate=None if estimate is None else named_estimate(estimate, problem.train),
         suspects=suspects,
-        dropped=_dropped_cells(problem.train, trained, suspects),
-        notes=[*problem.notes, *new, *trained.notes],
+        dropped=_dropped_cells(problem.train, trained, doubted),
+        listed=listed,
+        notes=[*more, *problem.notes, *new, *trained.notes],
         versions=_versions(),
     )
     if asked.verified:
@@ -263,6 +278,8 @@ def cross_fit(
         The models of the trade-off, by the tolerances that choose them.
     """
     part = problem.train
+    if problem.parts is not None:
+        return _measure_held_out(problem, gaps, report)
     folds = deal_folds(part.cells, POLICY.folds, copies, problem.asked.seed)
     count = int(np.clip(-(-POLICY.measured * POLICY.folds // max(len(part), 1)), 1, POLICY.folds))
     folds[folds >= count] = -1
@@ -281,6 +298,17 @@ def cross_fit(
         for of_folds in zip(*outputs, strict=True)
     ]
     return Measured(part.take(np.concatenate(places)[order]), folds, joined)
+
+
+def _measure_held_out(problem: TableProblem, gaps: Sequence[float], report: Callable[..., None]) -> Measured:
+    """Predict the rows of a table in parts that are held out, by models of all others; copies are with each other."""
+    assert problem.parts is not None
+    part, held = problem.train, problem.parts.held(problem.train.rows)
+    report("training both models without the rows that are measured on")
+    fitted = fit_models(replace(problem, parts=problem.parts.held_out()), part.take(np.flatnonzero(~held)))
+    measured = part.take(np.flatnonzero(held))
+    points = [fitted.plain, fitted.fair, *map(fitted.within, gaps)]
+    return Measured(measured, np.where(held, 0, -1), predict(points, measured))
 
 
 def _trade_off_points(trained: TrainedModels) -> list[PathPoint]:
@@ -346,6 +374,8 @@ def _try_sensitive(
     It is measured on the first fold, or on the rows set aside, where the fair model is measured beside it.
     """
     asked, estimator = problem.asked, trained.estimator
+    if problem.parts is not None:  # it would read all rows once more
+        return None
     if asked.keep_sensitive or trained.fair.gap <= estimator.tolerance_ or asked.test_file is not None:
         return None
     report("training once more, with the sensitive columns")

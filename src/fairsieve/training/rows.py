@@ -2,7 +2,7 @@
 
 Every answer is a sum over rows (or can be added up from those of parts), so that arrays in memory, tensors on a device
 and the partitions of a cluster serve alike. :class:`~fairsieve.training.linear_rows.LinearRows` and
-:class:`~fairsieve.estimators._dask.DaskRows` implement it.
+:class:`~fairsieve.training.parts.PartRows` implement it.
 """
 
 from __future__ import annotations

@@ -165,12 +165,15 @@ class InputTable:
     reading : Reading
     notes : list of str
         What was done to it, in plain words.
+    where : DataFrame, optional
+        The ``file`` of each row, and its ``row`` there, where these are rows of a table in parts.
     """
 
     name: str
     frame: pd.DataFrame
     reading: Reading
     notes: list[str] = field(default_factory=list)
+    where: pd.DataFrame | None = field(default=None, repr=False)
     _parsed: dict[str, ParsedNumbers] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -186,9 +189,15 @@ class InputTable:
         """The columns' names."""
         return [str(name) for name in self.frame.columns]
 
+    def row_name(self, row: int) -> str:
+        """Name a row, and the file that it is in where there are several."""
+        if self.where is None:
+            return f"row {row}"
+        return "row {1} of {0}".format(*self.where.loc[row, ["file", "row"]])
+
     def take(self, places: NDArray[Any]) -> InputTable:
         """Select some of the rows."""
-        return InputTable(self.name, self.frame.iloc[places], self.reading, self.notes)
+        return replace(self, frame=self.frame.iloc[places], _parsed={})
 
     def cells(self, column: str) -> list[Any]:
         """Return the values of a column, None where missing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,7 @@ from fairsieve.tabular.reading.columns import (
 )
 from fairsieve.tabular.reading.read import read_frame
 from fairsieve.tabular.settings import TableSettings
+from fairsieve.training.one_hot import OneHot
 
 MOST_CATEGORIES = 50
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
@@ -211,6 +213,7 @@ def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd
 
 
 LARGEST = float(np.finfo(np.float32).max)
+HUGE = 1e100  # whose squares overflow
 MOST_NATIVE = 254  # categories of a column for trees; scikit-learn's take 255 values
 CHUNK = 65_536  # rows of numbers that are encoded at a time
 
@@ -270,20 +273,10 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         texts = [name for name in names if is_text(X[name])]
         self.numbers_ = [name for name in names if name not in texts]
         self.n_features_in_ = X.shape[1]
-        most = MOST_CATEGORIES if self.one_hot else MOST_NATIVE
         self.categories_: dict[str, list[str]] = {}
         self.rest_: list[str] = []
         for name in texts:
-            found = _by_appearance(X[name])
-            if not self.one_hot:
-                found.pop("", None)
-            kept = list(found)
-            if len(kept) > most:
-                # The commonest, and of those equally common the first to appear.
-                order = np.argsort([-count for count in found.values()], kind="stable")
-                kept = [kept[place] for place in sorted(order[: most - self.one_hot])]
-                self.rest_ += [name] if self.one_hot else []
-            self.categories_[name] = kept or [""]
+            self.keep_categories(name, by_appearance(X[name]))
         numbers = X[self.numbers_].to_numpy(dtype=np.float64)
         self.gaps_ = [
             name for name, gap in zip(self.numbers_, np.isnan(numbers).any(axis=0), strict=True) if gap
@@ -291,6 +284,19 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.one_hot:
             self._fit_numbers(numbers)
         return self
+
+    def keep_categories(self, name: str, found: dict[str, int]) -> None:
+        """Keep the categories of a column, by their counts in the order in which they first appear."""
+        most = MOST_CATEGORIES if self.one_hot else MOST_NATIVE
+        if not self.one_hot:
+            found.pop("", None)
+        kept = list(found)
+        if len(kept) > most:
+            # The commonest, and of those equally common the first to appear.
+            order = np.argsort([-count for count in found.values()], kind="stable")
+            kept = [kept[place] for place in sorted(order[: most - self.one_hot])]
+            self.rest_ += [name] if self.one_hot else []
+        self.categories_[name] = kept or [""]
 
     def _fit_numbers(self, numbers: NDArray[np.float64]) -> None:
         """Learn medians, means and deviations."""
@@ -308,6 +314,21 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns that it takes, and their kinds."""
         kinds: dict[str, Kind] = dict.fromkeys(self.numbers_, "numbers")
         return kinds | dict.fromkeys(self.categories_, "categories")
+
+    def settle(self, model: Any) -> Any:
+        """Return a linear model whose coefficients of each category have the mean 0.
+
+        Their columns add up to one in every row, so that a constant may move from them to the intercept: nothing but
+        the ridge, which wants the mean 0, and rounding say where it stands. Unknown values are then like the average.
+        """
+        found, first = copy(model), len(self.numbers_) + len(self.gaps_)
+        found.coef_, found.intercept_ = model.coef_.copy(), model.intercept_.copy()
+        for name in self.categories_:
+            block = found.coef_[:, first : first + self._width(name)]
+            found.intercept_ += block.mean(axis=1)
+            block -= block.mean(axis=1, keepdims=True)
+            first += self._width(name)
+        return found
 
     @property
     def sources(self) -> list[str]:
@@ -332,9 +353,13 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.one_hot:
             codes = [_places(values[name], known) for name, known in self.categories_.items()]
             return np.column_stack([*codes, values[self.numbers_].to_numpy(dtype=np.float64)])
+        return np.asarray(self.compact(values))
+
+    def compact(self, values: pd.DataFrame) -> OneHot:
+        """Encode for a linear model, with categories as codes."""
         widths = [self._width(name) for name in self.categories_]
         first = len(self.numbers_) + len(self.gaps_)
-        found = np.zeros((len(values), first + sum(widths)), dtype=np.float32)
+        found = np.empty((len(values), first), dtype=np.float32)
         numbers = values[self.numbers_].to_numpy(dtype=np.float64)
         with_gaps = [self.numbers_.index(name) for name in self.gaps_]
         for start in range(0, len(values) if first else 0, CHUNK):
@@ -343,18 +368,14 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             whole = np.concatenate([np.where(gaps, self.fill_, chunk), gaps[:, with_gaps]], axis=1)
             # A value far from all in training stays finite.
             scaled = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
-            found[start : start + CHUNK, :first] = scaled
-        for (name, known), width in zip(self.categories_.items(), widths, strict=True):
-            places = _places(
-                values[name], known, missing="", rest=width - 1 if name in self.rest_ else np.nan
-            )
-            rows = np.flatnonzero(~np.isnan(places))
-            found[rows, first + places[rows].astype(np.int64)] = 1.0
-            first += width
-        return found
+            found[start : start + CHUNK] = scaled
+        codes = np.empty((len(values), len(widths)), np.uint8, order="F")
+        for column, (name, known), width in zip(codes.T, self.categories_.items(), widths, strict=True):
+            column[:] = _places(values[name], known, "", float(width - (name in self.rest_)))
+        return OneHot(found, codes, widths)
 
 
-def _by_appearance(column: pd.Series) -> dict[str, int]:
+def by_appearance(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, "" where missing, in the order in which they first appear."""
     codes, places = pd.factorize(column.array.codes)
     texts = column.array.categories
@@ -381,10 +402,15 @@ def _content(column: pd.Series) -> tuple[bool, bytes]:
 def _center(column: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and deviation; of very large numbers, computed on smaller ones, so that squares do not overflow."""
     largest = float(np.abs(column).max(initial=0.0))
-    unit = largest if largest > 1e100 else 1.0
+    unit = largest if largest > HUGE else 1.0
     mean, spread = float((column / unit).mean()), float((column / unit).std())
+    return mean * unit, scale_of(mean, spread, unit)
+
+
+def scale_of(mean: float, spread: float, unit: float) -> float:
+    """Return by what a column is divided: its deviation, which is told in units, or 1 where that is rounding."""
     constant = spread <= 10 * np.finfo(np.float64).eps * max(abs(mean), 1e-300)
-    return mean * unit, 1.0 if constant else spread * unit
+    return 1.0 if constant else spread * unit
 
 
 def _places(

@@ -156,25 +156,37 @@ def read_table(
     >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
+    found = _read_table(path, reading or Reading(), what)
+    if found is None or not len(found):
+        name = Path(str(path)).name
+        raise InvalidInputError(
+            f"{name} must have rows below the names of its columns; it has none: name another file"
+        )
+    return found
+
+
+def read_part(path: Path, reading: Reading) -> InputTable | None:
+    """Read a file that is a part of a table, and may be empty: None then."""
+    if not path.stat().st_size:
+        return None
+    found = _read_table(path, reading, "the table")
+    return found if found is not None and len(found) else None
+
+
+def _read_table(path: Path | Piped | str, reading: Reading, what: str) -> InputTable | None:
+    """Read a file; None where it is one of a spreadsheet or of Parquet and has no rows."""
     source = open_pipe(path if isinstance(path, Piped) else as_path(what, path, A_TABLE))
-    reading = reading or Reading()
     try:
         content = read_content(source)
         if content[:4] in READERS:
             frame = READERS[content[:4]](source.name, io.BytesIO(content))
             del content
-            table = read_frame(frame, reading, name=source.name, first=FIRST_ROW)
-        else:
-            table = _read_csv(source.name, content, reading)
+            return read_frame(frame, reading, name=source.name, first=FIRST_ROW) if len(frame) else None
+        return read_text(source.name, content, reading)
     except OSError as error:
         raise InvalidInputError(
             f"{spell(what)} must be a file that can be read; {path}: {error.strerror or error}"
         ) from error
-    if not len(table):
-        raise InvalidInputError(
-            f"{source.name} must have rows below the names of its columns; it has none: name another file"
-        )
-    return table
 
 
 def _read_parquet(name: str, stream: IO[bytes]) -> pd.DataFrame:
@@ -233,7 +245,7 @@ def find_encoding(name: str, content: bytes) -> str:
     return "utf-8"
 
 
-def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
+def read_text(name: str, content: bytes, reading: Reading) -> InputTable:
     """Read the text of a CSV file into columns of texts."""
     encoding = find_encoding(name, content)
     text = content.decode(encoding, errors="replace").lstrip("\r\n")

@@ -122,7 +122,7 @@ def _take_place(part: Path, out: Path) -> None:
 def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     """Write model, numbers, labels to check, page and card into a folder that is there."""
     write_model(run.model, folder)
-    write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.problem.table).encode())
+    write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.suspects_table).encode())
     write_output(folder / "rows.csv", _rows_csv(run).encode())
     record = record_json(run_record(run, decision))
     card = write_front_matter(json.loads(record)) + model_card(run, decision)
@@ -136,7 +136,7 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
     """Write the page, the numbers and the labels to check into a folder that is there."""
     if found.impact is not None:
         write_output(folder / IMPACT, impact_csv(found.impact).encode())
-    write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.table).encode())
+    write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.suspects_table).encode())
     law = None if found.impact is None else "ll144"
     config = write_config(found.asked, "audit", prediction=found.prediction, score=found.score, format=law)
     write_output(folder / "settings.toml", config.encode())
@@ -171,8 +171,12 @@ def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
     told = suspects.assign(group=suspects["group"].map(group_name))
     numbers = told.columns.intersection(["loss", "probability"])
     told[numbers] = told[numbers].map("{:.4f}".format)
-    columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(told), **told}
     rows = table.take(np.searchsorted(table.rows, told["row"]))
+    if table.where is not None:
+        where = table.where.loc[rows.rows]
+        told = told.assign(row=where["row"].to_numpy())
+        told.insert(0, "file", where["file"].to_numpy())
+    columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(told), **told}
     taken = [*columns, *rows.columns]
     for name in rows.columns:
         columns[free_name(f"{name}_", taken) if name in columns else name] = rows.cells(name)
@@ -272,7 +276,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         **decision.record(),
         "settings": run.asked.record(),
         "data": {
-            "train_rows": len(problem.train),
+            "train_rows": problem.learnt,
             "measured_rows": len(run.measured.part),
             "folds": int(run.measured.folds.max(initial=-1)) + 1,
             **_roles(problem.labels, problem.groups),

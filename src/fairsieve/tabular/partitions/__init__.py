@@ -1,0 +1,1 @@
+"""Tables of more rows than fit into memory."""

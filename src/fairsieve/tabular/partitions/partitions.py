@@ -1,0 +1,533 @@
+"""All rows of a table in pieces: read in the roles that a sample shows, encoded, and asked where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError, spell
+from fairsieve.estimators._parts import PartTable, list_doubted
+from fairsieve.inputs import check_samples
+from fairsieve.label_noise.estimate import Rule
+from fairsieve.optional import require
+from fairsieve.tabular.partitions.source import Piece, Source, content_keys, find_source, parse_memory
+from fairsieve.tabular.partitions.survey import (
+    Roles,
+    Sample,
+    join_tables,
+    merge_samples,
+    number_rows,
+    survey_piece,
+)
+from fairsieve.tabular.policy import POLICY
+from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, as_objects
+from fairsieve.tabular.reading.encoding import HUGE, Preparation, by_appearance, feature_values, scale_of
+from fairsieve.tabular.reading.read import FIRST_ROW, read_data
+from fairsieve.tabular.reading.roles import Groups, Labels
+from fairsieve.tabular.settings import data_name
+from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.parts import DaskEngine, Engine, LocalEngine, Part, PartRows, View
+
+if TYPE_CHECKING:
+    from fairsieve.tabular.preparation import TablePart, TableProblem
+    from fairsieve.tabular.settings import TableSettings
+
+Floats = NDArray[np.float64]
+
+BITS, ROUNDS = 12, 6  # 12 bits of a number at a time; six times make more than 64
+KEPT = 0.5  # of the memory, for encoded rows; the rest is for reading and for what is computed
+PIECE = 25  # times the size of a piece that a thread may need to read it
+CONNECT = 30  # seconds until a scheduler is given up
+MOST_SUSPECTS = 10_000  # that are listed
+
+
+@dataclass(eq=False)
+class RawPart:
+    """The rows of a piece that have a label, in their roles.
+
+    Attributes
+    ----------
+    values : DataFrame
+        The columns that a model sees.
+    labels, groups : integer arrays
+        Codes; a group that is not compared has the last.
+    held : boolean array
+        Which rows are held out.
+    """
+
+    values: pd.DataFrame
+    labels: NDArray[np.uint8]
+    groups: NDArray[np.uint8]
+    held: NDArray[np.bool_]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.values.memory_usage(index=False).sum()) + 3 * len(self.labels)
+
+
+def open_engine(backend: str, memory: int) -> Engine:
+    """Open what works on the pieces."""
+    if backend == "local":
+        return LocalEngine(int(KEPT * memory))
+    distributed = require("distributed", purpose=f"--backend {backend}")
+    address = backend.removeprefix("dask://")
+    try:
+        return DaskEngine(distributed.Client(f"tcp://{address}", timeout=CONNECT, set_as_default=False))
+    except OSError as error:
+        raise InvalidInputError(
+            f"{spell('--backend')} must be local or the address of a dask scheduler, dask://HOST:PORT; "
+            f"{backend!r} does not answer ({error}): start it, or correct the address"
+        ) from error
+
+
+class Partitions:
+    """A table in pieces.
+
+    Parameters
+    ----------
+    source : Source
+    asked : TableSettings
+
+    Attributes
+    ----------
+    sample : Sample
+        Rows that stand for all.
+    rows : int
+        How many rows the pieces have, with a label or without.
+    """
+
+    def __init__(self, source: Source, asked: TableSettings) -> None:
+        self.source, self.memory = source, parse_memory(asked.memory)
+        if source.pieces[0].frame is not None and asked.backend == "local":
+            self.engine: Engine = DaskEngine()
+        else:
+            self.engine = open_engine(asked.backend, self.memory)
+        self.frames = [piece.frame for piece in source.pieces]
+        self.pieces = [replace(piece, frame=None) for piece in source.pieces]
+        self.reading = self._find_reading(asked.reading)
+        self.roles = Roles.of(asked, self.reading)
+        size = 2 * POLICY.measured
+        expected = source.rows or self._guess_rows()
+        limit = int(min(1.2 * size / max(expected, 1) + 0.001, 1.0) * (2**64 - 1))
+        found = self.engine.ask(
+            "survey", survey_piece, self.pieces, self.frames, repeat(self.roles), repeat(limit)
+        )
+        self.rows = sum(each.rows for each in found if each is not None)
+        held = min(POLICY.measured, self.rows // POLICY.folds)
+        sizes = [0 if each is None else each.rows for each in found]
+        self.bases = (np.cumsum(sizes) - sizes + FIRST_ROW).tolist()  # the numbers of their first rows
+        self.sample: Sample = merge_samples(found, self.bases, source.name, size, held)
+        self.numbering = number_rows(found)
+        self.parts: list[Any] = []
+        self.without_held = False
+
+    def _find_reading(self, reading: Reading) -> Reading:
+        """Read all files of text as the first one that has rows shows."""
+        for piece in self.pieces:
+            if piece.path is None:
+                return reading
+            table = piece.read(reading)
+            if table is not None:
+                return (
+                    table.reading
+                    if "auto" not in (table.reading.separator, table.reading.decimal)
+                    else reading
+                )
+        return reading
+
+    def _guess_rows(self) -> int:
+        """Guess how many rows there are, by the first piece."""
+        if self.frames[0] is not None:
+            return int(sum(self.engine.ask("count", len, self.frames)))
+        table = self.pieces[0].read(self.reading)
+        return (1 if table is None else len(table)) * len(self.pieces)
+
+    def only_sample(self) -> InputTable:
+        """Return the rows of the sample, and say that there are more."""
+        table = self.sample.table.take(self.sample.sampled)
+        note = (
+            f"{self.source.name} has {self.rows:,} rows; what is said is of {len(table):,} of them, which were chosen "
+            "by what they hold."
+        )
+        return replace(table, notes=[note, *table.notes])
+
+    def narrow(self, problem: TableProblem) -> TableProblem:
+        """Take the sample out of a problem that was found with the witnesses, and read all rows in its roles."""
+        features = [
+            replace(one, left_out="it numbers the rows")
+            if one.column in self.numbering and not one.left_out
+            else one
+            for one in problem.features
+        ]
+        formats = {name: one for name, one in problem.formats.items() if name not in self.numbering}
+        inside = self.sample.sampled[np.searchsorted(problem.table.rows, problem.whole.rows)]
+        part = problem.whole.take(np.flatnonzero(inside))
+        part = replace(part, values=part.values[list(formats)])
+        self.labels, self.groups, self.formats = problem.labels, problem.groups, formats
+        self.is_grouped = bool(problem.whole.grouped.all())
+        note = (
+            f"{self.source.name} was read in {len(self.pieces)} parts, {self.rows:,} rows in all. What looks at single "
+            "rows (the estimate, columns that tell too much, what is measured and counted here) looks at "
+            f"{len(part):,} of them, which were chosen by what they hold; models and suspects are of all."
+        )
+        notes = [*([self.source.note] if self.source.note else []), note, *problem.notes]
+        table = problem.table.take(self.sample.sampled)
+        return replace(
+            problem,
+            features=features,
+            formats=formats,
+            whole=part,
+            train=part,
+            table=replace(table, where=problem.table.where),
+            notes=notes,
+            parts=self,
+        )
+
+    # ---- all rows, encoded
+
+    def encode(self, values: pd.DataFrame, missing: Sequence[str], dates: Sequence[str]) -> None:
+        """Read all rows, learn how they are encoded, and encode them."""
+        asked = self.roles, self.labels, self.groups, self.formats, self.sample.limit, self.is_grouped
+        raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *map(repeat, asked))
+        self.prepared = self._learn(raw, Preparation(missing=missing, dates=dates).fit(values))
+        self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
+        self.parts = self.engine.keep("encoding", encode_part, raw, repeat(self.prepared), repeat(self.shape))
+        self.engine.drop(raw)
+        self.sizes = self.engine.ask("sizes", len, self.parts)
+
+    def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
+        """Learn medians, means, deviations and categories of all rows; their order is that of the sample."""
+        names, texts = prepared.numbers_, list(prepared.categories_)
+        prepared.categories_, prepared.rest_ = {}, []
+        counted = self.engine.ask("categories", count_texts, raw, repeat(texts))
+        for name in texts:
+            merged: dict[str, int] = {}
+            for each in counted:
+                for text, count in each[name].items():
+                    merged[text] = merged.get(text, 0) + count
+            prepared.keep_categories(name, merged)
+        rows, gaps, largest = (
+            sum_or_max(each)
+            for each in zip(*self.engine.ask("gaps", count_gaps, raw, repeat(names)), strict=True)
+        )
+        prepared.gaps_ = [name for name, gap in zip(names, gaps, strict=True) if gap]
+        fill = prepared.fill_.copy()  # of the sample, where no row has a gap
+        with_gaps = [place for place, gap in enumerate(gaps) if gap]
+        fill[with_gaps] = self._medians(raw, [names[place] for place in with_gaps], rows - gaps[with_gaps])
+        units = np.append(np.where(largest > HUGE, largest, 1.0), np.ones(len(with_gaps)))
+        spread = [names, with_gaps, fill, units]
+        means = sum(self.engine.ask("means", sum_numbers, raw, *map(repeat, spread), repeat(None))) / rows
+        squares = sum(self.engine.ask("means", sum_numbers, raw, *map(repeat, spread), repeat(means))) / rows
+        prepared.fill_, prepared.mean_ = fill, means * units
+        triples = zip(means, np.sqrt(squares), units, strict=True)
+        prepared.scale_ = np.array([scale_of(*each) for each in triples])
+        return prepared
+
+    def _medians(self, raw: list[Any], names: list[str], counts: NDArray[Any]) -> Floats:
+        """Find the medians of columns, exactly: by the bits of the numbers, some at a time."""
+        ranks = np.stack([(counts - 1) // 2, counts // 2]).astype(np.int64).T.ravel()
+        columns, found = np.repeat(names, 2).tolist(), [0] * len(ranks)
+        for turn in range(ROUNDS if len(ranks) else 0):
+            answers = self.engine.ask(
+                "medians", count_bits, raw, repeat(columns), repeat(list(found)), repeat(turn)
+            )
+            for place, bins in enumerate(sum(answers)):
+                passed = np.cumsum(bins)
+                own = int(np.searchsorted(passed, ranks[place], side="right"))
+                ranks[place] -= passed[own - 1] if own else 0
+                found[place] = found[place] << BITS | own
+        pairs = numbers_of(np.array([each >> (ROUNDS * BITS - 64) for each in found], np.uint64)).reshape(
+            -1, 2
+        )
+        return np.where(counts > 0, pairs.mean(axis=1), 0.0) if len(pairs) else np.zeros(0)
+
+    def table(self, model: Any, part: TablePart) -> PartTable:
+        """Return all rows as a fit takes them, with the rows of the sample that it may look at."""
+        features = self.prepared.encode(part.values)
+        checked = check_samples(model, features, part.label_codes, part.group_codes)
+        groups: list[Any] = [*range(len(self.groups.names)), *([] if self.is_grouped else [None])]
+        data = replace(checked.data, classes=list(range(self.shape[0])), group_values=groups)
+        rows = PartRows(self.engine, self.parts, self.sizes, self.shape, features[:1])
+        table = PartTable(rows.seen(without_held=self.without_held), checked._replace(data=data))
+        table.tell(model)
+        return table
+
+    def held(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which rows of the sample are held out."""
+        return self.sample.held[np.searchsorted(self.sample.table.rows, rows)]
+
+    def held_out(self) -> Partitions:
+        """Return the rows without those that are held out."""
+        found = object.__new__(Partitions)
+        vars(found).update(vars(self) | {"without_held": True})
+        return found
+
+    @property
+    def learnt(self) -> int:
+        """How many rows have a label."""
+        return sum(self.sizes) if self.parts else self.rows
+
+    def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> tuple[pd.DataFrame, InputTable, int]:
+        """List the rows of all parts whose labels are the likeliest wrong, with what stands in them.
+
+        Returns
+        -------
+        suspects : DataFrame
+        listed : InputTable
+            Their rows.
+        count : int
+            How many there are in all.
+        """
+        rows, most = table.parts, min(most, table.most)
+        found = rows.engine.ask(
+            "suspects",
+            list_strongest,
+            rows.parts,
+            repeat(table.view),
+            repeat(table.model),
+            repeat(max(most, 1)),
+        )
+        return *self._name([each[1] for each in found], most), min(sum(each[0] for each in found), table.most)
+
+    def audit(self, table: PartTable, rule: Rule | None) -> tuple[pd.DataFrame, InputTable, int]:
+        """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
+        rows = table.parts if rule is None else table.parts.believe(rule)
+        most = 0 if rule is None else MOST_SUSPECTS
+        found = rows.engine.ask("suspects", list_wrong, rows.parts, repeat(most))
+        return *self._name([each[1] for each in found], most), sum(each[0] for each in found)
+
+    def _name(self, found: Sequence[pd.DataFrame], most: int) -> tuple[pd.DataFrame, InputTable]:
+        """Merge what parts list, and name rows, labels and groups."""
+        frames = [each.assign(piece=place) for place, each in enumerate(found)]
+        doubted = pd.concat(frames, ignore_index=True)
+        doubted = doubted.sort_values(["doubt", "loss"], ascending=False, kind="stable")[:most]
+        names: list[Any] = [*self.groups.names, None]
+        listed = self._fetch(doubted)
+        told = pd.DataFrame(
+            {
+                "row": doubted["id"] if len(doubted) else np.zeros(0, np.int64),
+                "label": as_objects(self.labels.classes[int(code)] for code in doubted["label"]),
+                "suggested_label": as_objects(
+                    self.labels.classes[int(code)] for code in doubted["suggested"]
+                ),
+                "loss": doubted["loss"],
+                "probability": doubted["probability"],
+                "group": as_objects(names[int(code)] for code in doubted["group"]),
+            }
+        ).reset_index(drop=True)
+        return told, listed
+
+    def _fetch(self, doubted: pd.DataFrame) -> InputTable:
+        """Read the rows of suspects again, as they stand in their files; number them."""
+        doubted["id"] = 0
+        chosen = [
+            np.sort(doubted["row"].to_numpy()[doubted["piece"] == place]) for place in range(len(self.pieces))
+        ]
+        some = [place for place, rows in enumerate(chosen) if len(rows)]
+        columns = [[each[place] for place in some] for each in (self.pieces, self.frames, chosen)]
+        same = map(repeat, (self.roles, self.labels))
+        found = self.engine.ask("suspects", read_rows, *columns, *same)
+        tables, index = [self.sample.table.take(np.zeros(0, int))], [np.zeros(0, np.int64)]
+        where = [self.sample.table.where[:0]] if self.sample.table.where is not None else []
+        for place, (table, places) in zip(some, found, strict=True):
+            ids = places + self.bases[place]
+            mine = doubted["piece"] == place
+            known = dict(zip(chosen[place].tolist(), ids.tolist(), strict=True))
+            doubted.loc[mine, "id"] = doubted.loc[mine, "row"].map(known)
+            tables.append(table)
+            index.append(ids)
+            where.append(pd.DataFrame({"file": table.name, "row": table.rows}, index=ids))
+        return join_tables(self.source.name, tables, np.concatenate(index), pd.concat(where), [])
+
+
+# ---- what is asked of a piece, where it is
+
+
+def read_raw(
+    piece: Piece,
+    frame: Any,
+    roles: Roles,
+    labels: Labels,
+    groups: Groups,
+    formats: dict[str, ColumnFormat],
+    limit: int,
+    is_grouped: bool,
+) -> RawPart:
+    """Read the rows of a piece that have a label."""
+    table = piece.read(roles.reading, frame)
+    if table is None:
+        empty: dict[str, Any] = {
+            name: pd.Categorical([]) if one.kind == "categories" else np.zeros(0)
+            for name, one in formats.items()
+        }
+        none = np.zeros(0, np.uint8)
+        return RawPart(pd.DataFrame(empty), none, none, none.astype(bool))
+    codes = labels.read(table).codes
+    known = np.flatnonzero(codes >= 0)
+    values = feature_values(table, formats)
+    group_codes = groups.read(table).codes
+    group_codes = np.where(group_codes < 0, len(groups.names), group_codes)
+    held = content_keys(table, [roles.label]) < np.uint64(limit)
+    if len(known) < len(table):
+        values, codes, group_codes, held = values.iloc[known], codes[known], group_codes[known], held[known]
+    return RawPart(values.reset_index(drop=True), codes.astype(np.uint8), group_codes.astype(np.uint8), held)
+
+
+def encode_part(raw: RawPart, prepared: Preparation, shape: tuple[int, int]) -> Part:
+    """Encode rows."""
+    return Part(prepared.compact(raw.values), raw.labels, raw.groups, shape, held=raw.held)
+
+
+def count_texts(raw: RawPart, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Count the texts of columns."""
+    return {name: by_appearance(raw.values[name]) for name in names}
+
+
+def count_gaps(raw: RawPart, names: Sequence[str]) -> tuple[int, NDArray[Any], Floats]:
+    """Count the rows and the gaps of columns of numbers, and find the largest sizes."""
+    numbers = raw.values[list(names)].to_numpy(np.float64)
+    return (
+        len(numbers),
+        np.isnan(numbers).sum(axis=0),
+        np.nan_to_num(np.abs(numbers)).max(axis=0, initial=0.0),
+    )
+
+
+def sum_or_max(answers: Sequence[Any]) -> Any:
+    """Merge counts by adding them, and sizes by taking the largest."""
+    is_size = isinstance(answers[0], np.ndarray) and answers[0].dtype.kind == "f"
+    return np.max(answers, axis=0) if is_size else np.sum(answers, axis=0)
+
+
+def sum_numbers(
+    raw: RawPart,
+    names: Sequence[str],
+    with_gaps: Sequence[int],
+    fill: Floats,
+    units: Floats,
+    means: Floats | None,
+) -> Floats:
+    """Add up columns whose gaps are filled, and where those are; or their squared deviations from the means."""
+    numbers = raw.values[list(names)].to_numpy(np.float64)
+    gaps = np.isnan(numbers)
+    whole = np.concatenate([np.where(gaps, fill, numbers), gaps[:, list(with_gaps)]], axis=1) / units
+    return np.asarray(whole.sum(axis=0) if means is None else ((whole - means) ** 2).sum(axis=0))
+
+
+def count_bits(raw: RawPart, columns: Sequence[str], prefixes: Sequence[int], turn: int) -> NDArray[np.int64]:
+    """Count numbers by their next bits, of those whose first bits are known."""
+    found = np.zeros((len(columns), 2**BITS), np.int64)
+    for place, (name, prefix) in enumerate(zip(columns, prefixes, strict=True)):
+        numbers = raw.values[name].to_numpy(np.float64)
+        bits = bits_of(numbers[~np.isnan(numbers)])
+        shift = 64 - turn * BITS
+        if turn:
+            bits = bits[bits >> np.uint64(shift) == np.uint64(prefix)]
+        rest = shift - BITS
+        own = bits >> np.uint64(rest) if rest >= 0 else bits << np.uint64(-rest)
+        found[place] = np.bincount((own & np.uint64(2**BITS - 1)).astype(np.int64), minlength=2**BITS)
+    return found
+
+
+def bits_of(numbers: Floats) -> NDArray[np.uint64]:
+    """Return whole numbers in the order of the numbers.
+
+    >>> bits = bits_of(np.array([-2.0, -0.5, 0.0, 3.0]))
+    >>> bool((np.diff(bits.astype(object)) > 0).all()), numbers_of(bits).tolist()
+    (True, [-2.0, -0.5, 0.0, 3.0])
+    """
+    bits, sign = (numbers + 0.0).view(np.uint64), np.uint64(2**63)
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def numbers_of(bits: NDArray[np.uint64]) -> Floats:
+    """Return the numbers that :func:`bits_of` makes whole numbers of."""
+    sign = np.uint64(2**63)
+    return np.where(bits & sign, bits ^ sign, ~bits).view(np.float64)
+
+
+def list_strongest(part: Part, view: View, model: LinearModel, most: int) -> tuple[int, pd.DataFrame]:
+    """List the rows of a part whose labels are the likeliest wrong, and count all that are suggested another."""
+    found = list_doubted(part, 0, view, model)
+    found = found[found["label"] != found["suggested"]]
+    few = found[:most].copy()
+    few["doubt"] = few["loss"]
+    if part.chances is not None:
+        rows = few["row"].to_numpy()
+        few["doubt"] = 1.0 - part.chances[rows, part.labels[rows].astype(np.int64)].astype(np.float64)
+    return len(found), few
+
+
+def list_wrong(part: Part, most: int) -> tuple[int, pd.DataFrame]:
+    """List the rows of a part whose labels are more likely wrong than right, and count them."""
+    chances = np.zeros((0, part.shape[0])) if part.chances is None else part.chances.astype(np.float64)
+    doubt = 1.0 - chances[np.arange(len(chances)), part.labels[: len(chances)].astype(np.int64)]
+    rows = np.flatnonzero(doubt > 0.5)
+    few = rows[np.argsort(-doubt[rows], kind="stable")][:most]
+    told = {"row": few, "label": part.labels[few], "suggested": chances[few].argmax(axis=1)}
+    told |= {"loss": doubt[few], "probability": chances[few].max(axis=1), "group": part.groups[few]}
+    return len(rows), pd.DataFrame(told | {"doubt": doubt[few]})
+
+
+def read_rows(
+    piece: Piece, frame: Any, rows: NDArray[np.int64], roles: Roles, labels: Labels
+) -> tuple[InputTable, NDArray[np.int64]]:
+    """Read some of the rows that have a label, and say where they stand in the piece."""
+    table = piece.read(roles.reading, frame)
+    assert table is not None
+    places = np.flatnonzero(labels.read(table).codes >= 0)[rows]
+    few = table.take(places)
+    used: dict[Any, Any] = {
+        name: column.cat.remove_unused_categories()
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else column
+        for name, column in few.frame.items()
+    }
+    return InputTable(table.name, pd.DataFrame(used), table.reading, []), places
+
+
+def refuse_in_parts(asked: TableSettings) -> None:
+    """Refuse what needs all rows in memory, each with the way out."""
+    one = f"give {spell('--memory')} for the whole table, or train on some of its files"
+    for option, given, way in (
+        ("--model", asked.model != "logistic", f"leave it out, {one}"),
+        ("--threshold", asked.threshold.kind != "fixed", "choose a number on some of the files"),
+        ("--test", asked.test is not None, "leave it out: rows are measured on that the models do not see"),
+        ("--test-file", asked.test_file is not None, "leave it out, and audit the predictions of that file"),
+        (
+            "--verified",
+            bool(asked.verified),
+            f"leave it out, {one}",
+        ),
+    ):
+        if given:
+            raise InvalidInputError(
+                f"{spell(option)} needs all rows in memory, and {data_name(asked.data)} is read in parts: {way}"
+            )
+
+
+def open_table(asked: TableSettings) -> tuple[InputTable, Partitions | None]:
+    """Read a table; where it is in parts that do not fit into memory together, rows that stand for all of them."""
+    source = find_source(asked.data, parse_memory(asked.memory))
+    if source is None:
+        return read_data(asked.data, asked.reading), None
+    if not source.fits or asked.backend != "local":
+        parts = Partitions(source, asked)
+        return parts.sample.table, parts
+    tables = [table for piece in source.pieces if (table := piece.read(asked.reading)) is not None]
+    if not tables:
+        raise InvalidInputError(
+            f"{source.name} must have rows; none of its {len(source.pieces)} parts has one: name another place"
+        )
+    where = pd.concat(
+        [pd.DataFrame({"file": table.name, "row": table.rows}) for table in tables], ignore_index=True
+    )
+    notes = list(dict.fromkeys(note for table in tables for note in table.notes))
+    return join_tables(source.name, tables, where.index.to_numpy(), where, notes), None

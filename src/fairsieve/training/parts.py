@@ -1,0 +1,408 @@
+"""Rows in parts: each part answers the solver's questions where it is, and the answers are added up.
+
+An *engine* says where that is: :class:`LocalEngine` keeps parts in the memory of this machine or, beyond a limit, in
+files of its own that it reads again for every question; :class:`DaskEngine` keeps them on the workers of a cluster. The
+size of an answer does not depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partialmethod
+from itertools import repeat
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import FairsieveError
+from fairsieve.optional import require
+from fairsieve.training.linear_rows import LinearRows, add_up
+from fairsieve.training.newton import Newton
+from fairsieve.training.rows import EVERYTHING, LossLimit
+from fairsieve.training.threads import one_thread
+
+Floats = NDArray[np.float64]
+Selection = tuple[Floats, LossLimit]
+
+BINS, LEVELS = 1024, 4  # a loss is located among 1024⁴ places
+# What the dashboard of a cluster calls the questions.
+TITLES = {
+    "derivatives": "gradient",
+    "hessian_times": "curvature",
+    "confusion": "rates",
+    "soft_confusion": "rates",
+    "soft_gradient": "gradient-of-rates",
+    "loss_counts": "losses",
+    "moments": "means",
+    "standard_moments": "means",
+    "score_moments": "scores",
+}
+
+
+class Engine(Protocol):
+    """Where parts are kept, and who works on them."""
+
+    def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        """Call a function once for each part, with the items of the columns; keep what it returns where it is."""
+
+    def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        """Call a function once for each part, and return what it returns."""
+
+    def drop(self, parts: Iterable[Any]) -> None:
+        """Keep parts no longer."""
+
+
+class _Stored(NamedTuple):
+    """A part in a file."""
+
+    path: Path
+
+
+class LocalEngine:
+    """Threads of this machine. What does not fit into ``memory`` bytes is kept in files, which are removed at the end.
+
+    Examples
+    --------
+    >>> with LocalEngine(0) as engine:
+    ...     parts = engine.keep("squares", lambda number: np.full(3, number**2), [2, 3])
+    ...     engine.ask("sum", lambda part, more: int(part.sum()) + more, parts, repeat(1))
+    [13, 28]
+    """
+
+    def __init__(self, memory: int | None = None, threads: int | None = None) -> None:
+        self.left, self.lock = memory, threading.Lock()
+        self.threads = threads or min(os.cpu_count() or 1, 8)
+        self.folder: Path | None = None
+        self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="fairsieve-parts")
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        return self._map(lambda *items: self._store(function(*map(self._load, items))), *columns)
+
+    def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        return self._map(lambda *items: function(*map(self._load, items)), *columns)
+
+    def drop(self, parts: Iterable[Any]) -> None:
+        for part in parts:
+            if isinstance(part, _Stored):
+                part.path.unlink(missing_ok=True)
+            elif self.left is not None:
+                self.left += part.nbytes
+
+    def _map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        with one_thread("blas"):
+            futures = [self.pool.submit(function, *items) for items in zip(*columns, strict=False)]
+            try:
+                return [future.result() for future in futures]
+            finally:  # after an error or Ctrl-C nothing more begins
+                for future in futures:
+                    future.cancel()
+
+    def _store(self, value: Any) -> Any:
+        """Keep a value in memory while there is room, else in a file."""
+        with self.lock:
+            if self.left is None or value.nbytes <= self.left:
+                self.left = None if self.left is None else self.left - value.nbytes
+                return value
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="fairsieve-"))
+                weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        path = self.folder / uuid.uuid4().hex
+        try:
+            with path.open("wb") as stream:
+                pickle.dump(value, stream, protocol=5)
+        except OSError as error:
+            raise FairsieveError(
+                f"parts that do not fit into memory are kept in {path.parent}, which cannot be written "
+                f"({error.strerror}): make room there, set TMPDIR to another folder, or allow more memory"
+            ) from error
+        return _Stored(path)
+
+    @staticmethod
+    def _load(value: Any) -> Any:
+        if isinstance(value, _Stored):
+            with value.path.open("rb") as stream:
+                return pickle.load(stream)
+        return value
+
+
+class DaskEngine:
+    """The workers of a dask cluster: of ``client`` or, when None, of whatever dask computes with."""
+
+    def __init__(self, client: Any = None) -> None:
+        self.client = client
+        self.dask = require("dask", purpose="work on a cluster")
+
+    def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        made = [self._call(title, function, *items) for items in zip(*columns, strict=False)]
+        with self._told():
+            return list(self.dask.persist(*made, **self._options))
+
+    def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        made = [self._call(title, function, *items) for items in zip(*columns, strict=False)]
+        with self._told():
+            return list(self.dask.compute(*made, **self._options))
+
+    def drop(self, parts: Iterable[Any]) -> None:
+        """Do nothing: a worker forgets what nobody refers to."""
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {} if self.client is None else {"scheduler": self.client}
+
+    def _call(self, title: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        name = f"{title.replace(' ', '-')}-{uuid.uuid4().hex}"
+        return self.dask.delayed(function, pure=False, traverse=False)(*arguments, dask_key_name=name)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say that a scheduler went away, in place of what it left behind."""
+        from concurrent.futures import CancelledError
+
+        try:
+            yield
+        except (CancelledError, OSError, TimeoutError) as error:
+            if self.client is None:
+                raise
+            raise FairsieveError(
+                f"the dask scheduler no longer answers ({type(error).__name__}), and nothing was written: start the "
+                "cluster again, and then this"
+            ) from error
+
+
+@dataclass(frozen=True)
+class View:
+    """Which rows are asked about, and as what they are taken.
+
+    Attributes
+    ----------
+    believed : bool
+        By the chances of their true classes, where those are known.
+    without_held : bool
+        Without the rows that are held out.
+    kept : (parameters, LossLimit), optional
+        Only rows whose labels a model believes.
+    selection : (parameters, LossLimit), optional
+        Only rows whose losses under a model are selected.
+    """
+
+    believed: bool = False
+    without_held: bool = False
+    kept: Selection | None = None
+    selection: Selection | None = None
+
+
+@dataclass(eq=False)
+class Part:
+    """The rows of one part, where they are.
+
+    Attributes
+    ----------
+    features : array or OneHot of shape (n, d)
+    labels, groups : integer arrays of shape (n,)
+        Class and group codes, in as few bytes as hold them.
+    shape : (int, int)
+        How many classes and groups there are.
+    weights : array of shape (n,), optional
+    held : boolean array of shape (n,), optional
+        Rows that are held out to measure on.
+    given : tuple of arrays, optional
+        Labels and groups as they were given.
+    chances : array of shape (n, classes), optional
+        How likely each class is the true one.
+    """
+
+    features: Any
+    labels: NDArray[Any]
+    groups: NDArray[Any]
+    shape: tuple[int, int]
+    weights: Floats | None = None
+    held: NDArray[np.bool_] | None = None
+    given: tuple[Any, ...] | None = None
+    chances: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        arrays = self.features, self.labels, self.groups, self.weights, self.held, self.chances
+        return sum(int(each.nbytes) for each in arrays if each is not None)
+
+    def rows(self, view: View) -> LinearRows:
+        """Return the rows that a view is about."""
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        if view.without_held and self.held is not None:
+            weights = weights * ~self.held
+        rows = LinearRows(self.features, self.labels, self.groups, self.shape, weights)
+        rows.threads = 1  # those that work on parts share the processors already
+        if view.kept is not None:
+            rows = rows.select(*view.kept)
+        if view.believed and self.chances is not None:
+            rows = rows.with_labels(rows.labels, self.chances.astype(np.float64))
+        return rows if view.selection is None else rows.select(*view.selection)
+
+    def answer(self, view: View, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Answer a question of the solver."""
+        return getattr(self.rows(view), name)(*arguments, **options)
+
+    def take(self, rows: NDArray[np.int64], view: View) -> LinearRows:
+        """Return some of the rows of a view."""
+        return self.rows(view).take(rows)
+
+    def take_given(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        """Return features, labels and groups as they were given, and weights, of some of the rows."""
+        labels, groups = self.given or (self.labels, self.groups)
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        return self.features[rows], labels[rows], groups[rows], weights
+
+    def believe(self, rule: Callable[..., Floats]) -> Part:
+        """Return the part with the chances of the true classes, by a rule of features, labels and groups."""
+        found = [
+            rule(
+                np.asarray(self.features[piece], np.float64),
+                self.labels[piece].astype(np.int64),
+                self.groups[piece].astype(np.int64),
+            )
+            for piece in (slice(first, first + 2**15) for first in range(0, len(self), 2**15))
+        ]
+        chances = np.concatenate(found).astype(np.float32) if found else None
+        return replace(self, chances=chances)
+
+
+class PartRows:
+    """The rows of all parts, with the answers of :class:`~fairsieve.training.linear_rows.LinearRows`.
+
+    Parameters
+    ----------
+    engine : Engine
+    parts : list
+        What the engine keeps: a :class:`Part` each.
+    sizes : list of int
+    shape : (int, int)
+    first : array of shape (1, d)
+        A row.
+    """
+
+    shift = 0.0
+
+    def __init__(
+        self,
+        engine: Engine,
+        parts: list[Any],
+        sizes: Sequence[int],
+        shape: tuple[int, int],
+        first: NDArray[Any],
+    ) -> None:
+        self.engine, self.parts, self.shape = engine, parts, shape
+        self.starts = (np.cumsum(sizes) - sizes).tolist()  # the numbers of their first rows
+        self.is_single = first.dtype.itemsize < 8
+        self.samples, self.columns = int(sum(sizes)), first.shape[1]
+        self.outputs = 1 if shape[0] <= 2 else shape[0]
+        self.view = View()
+        self.first: Floats = first[0].astype(np.float64)
+
+    def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
+        """Ask every part the same question, where it is."""
+        same = map(repeat, (self.view, name, arguments, options))
+        return self.engine.ask(TITLES[name], Part.answer, self.parts, *same)
+
+    def sum(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Add up the answers of all parts."""
+        return add_up(self.ask(name, *arguments, **options))
+
+    moments = partialmethod(sum, "moments")
+    derivatives = partialmethod(sum, "derivatives")
+    hessian_times = partialmethod(sum, "hessian_times")
+    confusion = partialmethod(sum, "confusion")
+    loss_counts = partialmethod(sum, "loss_counts")
+    standard_moments = partialmethod(sum, "standard_moments")
+    score_moments = partialmethod(sum, "score_moments")
+    soft_confusion = partialmethod(sum, "soft_confusion")
+    soft_gradient = partialmethod(sum, "soft_gradient")
+
+    def on_device(self, device: str | None) -> PartRows:
+        return self
+
+    def reference(self) -> Floats:
+        return self.first
+
+    def seen(self, **changes: Any) -> PartRows:
+        """Return the rows in another view."""
+        found = copy(self)
+        found.view = replace(self.view, **changes)
+        return found
+
+    def select(self, parameters: Floats, limit: LossLimit) -> PartRows:
+        return self if limit is EVERYTHING else self.seen(selection=(parameters.copy(), limit))
+
+    def believe(self, rule: Callable[..., Floats]) -> PartRows:
+        """Return the rows by the chances of their true classes, which a rule computes where they are."""
+        found = self.seen(believed=True)
+        (shared,) = self.engine.keep("rule", _Sized, [rule])
+        found.parts = self.engine.keep("true classes", _believe, self.parts, repeat(shared))
+        self.engine.drop([shared])
+        return found
+
+    def keep_believable(self, share: float, ridge: float) -> Selection:
+        """Say which rows to train on: by a model of all of them, all but ``share`` with the highest losses."""
+        parameters = Newton(self, ridge).minimise(np.ones(self.shape), precision=1e-4).parameters
+        left = share * float(self.confusion().sum())
+        low, high = 0.0, 1.0 + 1e-9
+        for _ in range(LEVELS):
+            counts = self.loss_counts(parameters, low, high, BINS).sum(axis=(0, 1))
+            above = np.cumsum(counts[::-1])[::-1]  # at least as high
+            place = int(np.flatnonzero(above >= left)[-1]) if above[0] >= left else 0
+            left -= above[place + 1] if place + 1 < BINS else 0.0
+            step = (high - low) / BINS
+            low, high = low + place * step, low + (place + 1) * step
+        most = np.log(2) / (1 + np.log(2))  # a label that is likelier right than wrong is kept
+        return parameters, LossLimit(max(high, most), max(high, most), 1.0)
+
+    def split(self, rows: NDArray[np.int64]) -> list[tuple[Any, NDArray[np.int64]]]:
+        """Divide the numbers of rows, ascending, by parts."""
+        edges = np.searchsorted(rows, [*self.starts, self.samples])
+        pairs = zip(self.parts, self.starts, edges[:-1], edges[1:], strict=True)
+        return [(part, rows[low:high] - start) for part, start, low, high in pairs if high > low]
+
+    def take(self, rows: NDArray[np.int64]) -> LinearRows:
+        """Fetch some of the rows, ascending, into memory."""
+        parts, places = zip(*self.split(rows), strict=True)
+        pieces = self.engine.ask("sample", Part.take, parts, places, repeat(self.view))
+        names = "features", "labels", "groups", "weights", "chances"
+        joined = [[getattr(piece, name) for piece in pieces] for name in names]
+        features, labels, groups, weights = (np.concatenate(each) for each in joined[:4])
+        chances = None if joined[4][0] is None else np.concatenate(joined[4])
+        return LinearRows(features, labels, groups, self.shape, weights, chances)
+
+
+class _Sized(NamedTuple):
+    """Something that engines can keep, whatever it is."""
+
+    value: Any
+    nbytes: int = 0
+
+
+def _believe(part: Part, rule: _Sized) -> Part:
+    return part.believe(rule.value)

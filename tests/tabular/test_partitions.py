@@ -1,0 +1,222 @@
+"""A table in parts: the model of the same table whole, with what cannot be known of a part alone merged."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairsieve import tabular
+from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.tabular.partitions.partitions import bits_of, numbers_of
+from fairsieve.tabular.partitions.source import find_source, parse_memory
+
+pytest.importorskip("pyarrow")
+ROWS, MEMORY = 16_000, "3MB"  # more than is solved in one process; less than the rows need
+ROLES = {"label": "income", "sensitive": "sex"}
+
+
+def people(rows=ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    woman = rng.random(rows) < 0.4
+    frame = pd.DataFrame({"age": rng.integers(18, 90, rows).astype(float), "hours": rng.normal(40, 9, rows)})
+    frame["job"] = np.array(["cook", "nurse", "clerk", "smith"])[rng.integers(0, 4, rows)]
+    score = (
+        0.05 * (frame["age"] - 50) + 0.08 * (frame["hours"] - 40) + (frame["job"] == "smith") - 0.5 * woman
+    )
+    frame["sex"] = np.where(woman, "woman", "man")
+    high = score + rng.logistic(size=rows) * 0.5 > 0
+    frame["income"] = np.where(high ^ (rng.random(rows) < 0.1), "high", "low")
+    frame.loc[rng.random(rows) < 0.05, "age"] = np.nan
+    frame.loc[rows - 30 :, "job"] = "pilot"  # in the last part alone
+    return frame
+
+
+def write_parts(frame, folder, parts=4, kind="parquet"):
+    folder.mkdir()
+    for place, rows in enumerate(np.array_split(np.arange(len(frame)), parts)):
+        part = frame.iloc[rows].reset_index(drop=True)
+        if kind == "parquet":
+            part.to_parquet(folder / f"part-{place}.parquet")
+        else:
+            part.to_csv(folder / f"part-{place}.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    found = write_parts(frame, tmp_path_factory.mktemp("data") / "parts")
+    frame.iloc[:0].to_parquet(found / "part-1-empty.parquet")
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "people.parquet"
+    frame.to_parquet(path)
+    return tabular.train(path, clean_ratio=0.9, **ROLES)
+
+
+@pytest.fixture(scope="module")
+def in_parts(folder):
+    return tabular.train(folder, clean_ratio=0.9, memory=MEMORY, **ROLES)
+
+
+def coefficients(point):
+    """Return the coefficients by what they stand for, in the units of the table."""
+    prepared, model = point.model["prepare"], point.model["model"]
+    names = [*prepared.numbers_, *(f"{name}: gap" for name in prepared.gaps_)]
+    for name, known in prepared.categories_.items():
+        names += [f"{name}: {text}" for text in known]
+    return dict(zip([*names, ""], [*model.coef_[0], model.intercept_[0]], strict=True))
+
+
+@pytest.mark.parametrize("which", ["plain", "fair"])
+def test_the_model_is_that_of_one_file(whole, in_parts, which):
+    assert in_parts.run.problem.parts is not None
+    expected, found = (coefficients(getattr(run.run.trained, which)) for run in (whole, in_parts))
+    assert "job: pilot" in found
+    assert "age: gap" in found
+    assert found == pytest.approx(expected, abs=1e-6)
+    prepared = [run.run.trained.plain.model["prepare"] for run in (whole, in_parts)]
+    assert dict(zip(prepared[0].numbers_, prepared[0].fill_, strict=True)) == dict(
+        zip(prepared[1].numbers_, prepared[1].fill_, strict=True)
+    )
+
+
+def test_the_decision_is_that_of_one_file_by_default(frame, folder):
+    runs = [tabular.train(frame, **ROLES), tabular.train(folder, memory=MEMORY, **ROLES)]
+    assert runs[0].decision.outcome == runs[1].decision.outcome
+    ratios = [run.run.estimate.clean_ratio for run in runs]
+    assert ratios[0] == pytest.approx(ratios[1], abs=0.02)
+    # Labels are corrected in parts too.
+    assert runs[1].run.estimate.acts
+    assert any(
+        len(set(map(tuple, run.suspects[["age", "hours"]].fillna(-1).to_numpy()))) > 50 for run in runs
+    )
+    both = [set(run.suspects["hours"]) for run in runs]
+    assert len(both[0] & both[1]) > 0.9 * len(both[0] | both[1])
+
+
+def test_the_folder_says_which_file_a_row_is_of_and_how_many_were_looked_at(in_parts, folder, tmp_path):
+    out = in_parts.save(tmp_path / "run")
+    suspects = pd.read_csv(out / "suspects.csv")
+    for one in suspects.iloc[:20].itertuples():
+        row = pd.read_parquet(folder / one.file).iloc[one.row - 2]
+        assert (row["income"], row["sex"]) == (one.label, one.sex)
+        assert row["hours"] == pytest.approx(one.hours)
+    assert in_parts.metrics["data"]["train_rows"] == ROWS
+    assert any("16,000 rows in all" in note for note in in_parts.metrics["data"]["notes"])
+    assert in_parts.metrics["data"]["measured_rows"] == pytest.approx(ROWS / 5, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "one"])
+def test_predictions_are_written_with_the_names_of_the_input(in_parts, frame, folder, tmp_path, kind):
+    few = frame.drop(columns="income").iloc[:3000]
+    if kind == "one":
+        data, out = tmp_path / "people.csv", tmp_path / "predicted.csv"
+        few.to_csv(data, index=False)
+    else:
+        data, out = write_parts(few, tmp_path / "parts", 3, kind), tmp_path / "out"
+    found = tabular.predict(in_parts, data, memory="1MB")
+    assert found.save(out) == out
+    if kind == "parquet":
+        parts = [pd.read_parquet(out / path.name) for path in sorted(data.iterdir())]
+    else:
+        parts = [pd.read_csv(path) for path in (sorted(out.iterdir()) if kind == "csv" else [out])]
+    predicted = pd.concat(parts, ignore_index=True)
+    expected = tabular.predict(in_parts, few)
+    assert predicted["predicted"].tolist() == expected.predicted.tolist()
+    assert predicted["probability"].to_numpy() == pytest.approx(expected.probability, abs=1e-4)
+    assert predicted["job"].tolist() == few["job"].tolist()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_quotes_and_line_ends_in_texts_are_not_cut(tmp_path):
+    frame = people(4000)
+    frame["job"] = np.where(np.arange(4000) % 3 == 0, 'a "b"\nc, d', frame["job"])
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    pieces = find_source(path, parse_memory("1MB")).pieces
+    assert len(pieces) > 3
+    from fairsieve.tabular.reading.columns import Reading
+
+    tables = [piece.read(Reading()) for piece in pieces]
+    assert sum(map(len, tables)) == 4000
+    assert [text for table in tables for text in table.cells("job")] == [
+        text.strip() for text in frame["job"]
+    ]
+    assert [table.rows[0] for table in tables[1:]] == [table.rows[-1] + 1 for table in tables[:-1]]
+
+
+@pytest.mark.parametrize("name", ["age", "job"])
+def test_a_part_of_another_type_is_named_with_its_column(frame, tmp_path, name):
+    folder = write_parts(frame, tmp_path / "parts")
+    part = pd.read_parquet(folder / "part-2.parquet")
+    part[name] = part[name].astype(str) + " x" if name == "age" else 7
+    part.to_parquet(folder / "part-2.parquet")
+    with pytest.raises(InvalidInputError, match=rf"column '{name}' must hold the same .*part-2\.parquet has"):
+        tabular.train(folder, memory=MEMORY, **ROLES)
+
+
+def test_other_columns_are_named(frame, tmp_path):
+    folder = write_parts(frame, tmp_path / "parts")
+    pd.read_parquet(folder / "part-3.parquet").drop(columns="hours").to_parquet(folder / "part-3.parquet")
+    with pytest.raises(InvalidInputError, match=r"part-3\.parquet lacks 'hours'"):
+        tabular.audit(folder, memory=MEMORY, **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("option", "way"),
+    [
+        ({"model": "hist-gradient-boosting"}, "--model|model needs all rows"),
+        ({"threshold": "balanced"}, "choose a number on some of the files"),
+        ({"test": 0.2}, "rows are measured on"),
+        ({"memory": "lots"}, "must be a size of at least 1MB"),
+        ({"backend": "ray"}, "must be local or the address of a dask scheduler"),
+        ({"backend": "dask://127.0.0.1:9"}, "does not answer"),
+    ],
+)
+def test_what_parts_cannot_do_is_refused_by_name(folder, option, way, monkeypatch):
+    from fairsieve.tabular.partitions import partitions
+
+    monkeypatch.setattr(partitions, "CONNECT", 2)
+    with pytest.raises(InvalidInputError, match=way):
+        tabular.train(folder, **{"memory": MEMORY, **ROLES, **option})
+
+
+def test_a_folder_without_tables_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=re.escape("must have files that end in .parquet")):
+        tabular.audit(tmp_path, **ROLES)
+
+
+def test_a_folder_that_fits_is_read_whole(frame, tmp_path):
+    folder = write_parts(frame.iloc[:2000], tmp_path / "parts", 2, "csv")
+    found = tabular.audit(folder, **ROLES)
+    assert found.audit.parts is None
+    assert len(found.audit.table) == 2000
+    first = found.suspects.iloc[0] if len(found.suspects) else None
+    if first is not None:
+        row = pd.read_csv(folder / first["file"]).iloc[first["row_in_file"] - 2]
+        assert row["income"] == first["income"]
+
+
+def test_the_bits_of_numbers_are_in_their_order():
+    numbers = np.array([-np.finfo(float).max, -1.5, -5e-324, 0.0, 5e-324, 1.0, 1e300])
+    bits = bits_of(numbers)
+    assert (np.diff(bits.astype(object)) > 0).all()
+    assert numbers_of(bits).tolist() == numbers.tolist()
+
+
+def test_nothing_stays_where_predicting_fails(in_parts, frame, tmp_path):
+    folder = write_parts(frame.drop(columns=["income", "hours"]).iloc[:200], tmp_path / "parts", 2)
+    with pytest.raises(FairsieveError, match="hours"):
+        tabular.predict(in_parts, folder).save(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
