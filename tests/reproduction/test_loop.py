@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fairsieve import Samples, fit
-from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.training.fit import run_training
 from fairsieve.training.settings import SELECTION_METHODS, Settings
 from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer, fit_paper
@@ -18,21 +17,6 @@ SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50,
 @pytest.fixture(scope="module")
 def data(noisy):
     return Samples(noisy.features.astype(np.float64), noisy.labels, noisy.groups)
-
-
-@pytest.fixture(scope="module")
-def many():
-    """Three classes and three groups, some samples without one, and mostly zeros in ten columns."""
-    rng = np.random.default_rng(1)
-    features = rng.normal(size=(300, 10)) * (rng.random((300, 10)) < 0.3)
-    labels = np.array(["a", "b", "c"])[np.digitize(features[:, 0] + rng.normal(size=300), [-0.5, 0.5])]
-    return Samples(features, labels, rng.choice(["x", "y", "z", None], 300), missing="own")
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    clean = make_synthetic(200, seed=0)
-    return clean.with_labels(flip_margin(clean, 0.1).labels)
 
 
 def same(one, other):

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 from fairsieve import Samples, fit
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.models import LogisticRegression
+from fairsieve.training.settings import SELECTION_METHODS
 
-METHODS = [
-    "lr",
-    "itlm",
-    "fairbatch",
-    "sample-selection",
-    "sample-selection-no-constraints",
-    "sample-selection-no-weights",
-]
+METHODS = list(SELECTION_METHODS)
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
@@ -27,15 +21,6 @@ SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50,
 @pytest.fixture(scope="module")
 def data(noisy):
     return Samples(noisy.features.astype(np.float64), noisy.labels, noisy.groups)
-
-
-@pytest.fixture(scope="module")
-def many():
-    """Three classes and three groups, some samples without one, and mostly zeros in ten columns."""
-    rng = np.random.default_rng(1)
-    features = rng.normal(size=(300, 10)) * (rng.random((300, 10)) < 0.3)
-    labels = np.array(["a", "b", "c"])[np.digitize(features[:, 0] + rng.normal(size=300), [-0.5, 0.5])]
-    return Samples(features, labels, rng.choice(["x", "y", "z", None], 300), missing="own")
 
 
 @pytest.fixture(scope="module")
