@@ -3,13 +3,14 @@
     python tools/trace_walks.py [update] [fit] [train] [table1]
 
 A profiler sees every call outside of imports. Two modules call each other where each calls a function, method or class
-of the other directly. A function that is written inside another and handed over (a closure, a generator) is not counted
-as a call of the module that it was written in. The numbers in docs/architecture.md come from here.
+of the other directly. A closure that is handed over, and a generator that another module goes through, are no calls of
+the module that they were written in. The numbers in docs/architecture.md come from here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import sys
@@ -68,7 +69,8 @@ class Tracer:
         self.functions.add(f"{called}:{code.co_qualname}")
         modules = [module for module in self._stack if module is not None]
         self.depth = max(self.depth, 1 + sum(a != b for a, b in pairwise(modules)))
-        if "<locals>" in code.co_qualname or code.co_name.startswith("<"):
+        handed_over = "<locals>" in code.co_qualname or code.co_name.startswith("<")
+        if handed_over or code.co_flags & inspect.CO_GENERATOR:
             return
         if caller not in (None, called):
             assert caller is not None
