@@ -106,31 +106,42 @@ class Walk:
         return Window(prefix, left - width, width, key)
 
     def advance(self, counts: NDArray[np.int64]) -> bool:
-        """Use the counts that were asked for, cells × digits; return True when the walk is over."""
+        """Use the counts that were asked for, cells × digits; return True when the walk is over.
+
+        The literal walk takes samples one by one, from the lowest loss up. Its states only grow, so the first sample
+        that is refused can be found by looking at states far apart, and then between two of them:
+
+        1. Add up counts by digit: the states after all samples of each digit.
+        2. The first digit after which a budget is broken holds the first refused sample.
+        3. Where it holds more than one sample of open cells, ask for the next digits inside it; where losses are equal
+           to the last bit, for digits of the index.
+        4. Else close the cell of that sample, and all that cannot take one more, and go on from the first window with
+           the cells that are left.
+        """
         counts = counts.cumsum(axis=1)
         if self.top is None:
             self.top = counts
             self._close_full_cells(0, 0)
         while True:
-            # The states after each digit, all of which are tried at once.
+            # 1. The states after each digit, all of which are tried at once. A closed cell keeps what it has taken.
             states = np.where(self.is_open[:, None], self.below[:, None] + counts, self.taken[:, None])
             kept = self.limits.keep(states)
             if kept[-1]:  # only in the first window: what is left can all be taken
                 self.taken = states[:, -1]
                 self.key_limit[self.is_open] = NO_LIMIT
                 return True
-            digit = int(kept.argmin())  # the first whose samples cannot all be taken
+            digit = int(kept.argmin())  # 2. the first whose samples cannot all be taken
             before = self.below + (counts[:, digit - 1] if digit > 0 else 0)
             inside = self.below + counts[:, digit] - before
             prefix = self.asked.prefix << self.asked.width | digit
-            if inside[self.is_open].sum() > 1:  # ask for the next digits inside this one
+            if inside[self.is_open].sum() > 1:  # 3. ask for the next digits inside this one
                 self.below = before
                 if self.asked.shift or self.asked.key is not None:
                     self.asked = self._window(prefix, self.asked.shift, self.asked.key)
                 else:  # equal losses: go on by index
                     self.asked = self._window(0, self.bits[1], prefix)
                 return False
-            # The digit holds one sample of an open cell, the first that is refused.
+            # 4. The digit holds one sample of an open cell, the first that is refused.
             self.taken = np.where(self.is_open, before, self.taken)
             point, key = prefix << self.asked.shift, self.asked.key
             self._close_full_cells(point if key is None else key, 0 if key is None else point)

@@ -91,6 +91,17 @@ class Newton:
     ) -> Step:
         """Take steps until the next one would gain almost nothing, or ``most`` have been taken.
 
+        Each step is Newton's: with g the gradient and H the curvature, in standardised parameters, it goes along
+        d = −H⁻¹ g (Nocedal and Wright, Numerical Optimization, 2006, sections 3.1, 3.3 and 7.1). What ends a step, the
+        curvature's use and the search:
+
+        1. *Sufficient decrease.* A step is halved, at most HALVINGS times, until the objective falls by 10⁻⁴ of what
+           its slope −g·d promises (Armijo's condition, Nocedal and Wright 3.4); a fall that is less than what rounding
+           leaves of two sums of losses counts as one.
+        2. *A curvature is used again* while each step promises at most STALE of the one before, and none was halved.
+           Then the next step computes it anew, which costs more than another pass over the rows.
+        3. *The search ends* when a step promised a mean loss lower by at most ``precision``, or by less than rounding.
+
         Parameters
         ----------
         table : array of shape (classes, groups)
@@ -114,8 +125,10 @@ class Newton:
                 last = np.inf
             gradient = self.gradient(known.gradient, at)
             direction = curvature(gradient)
+            # Half of it is the decrease that the quadratic model expects of a whole step.
             promised = -float((gradient * direction).sum()) / total
             first = promised if first is None else first
+            # 1. Halve the step until the loss falls by enough. The next step needs the derivatives there.
             before, length = known.value + self.penalty(at), 1.0
             # Below this, a difference between two sums of losses is rounding.
             noise = 1e-10 * abs(before) if rows.is_single else 1e-14 * abs(before)
@@ -127,8 +140,10 @@ class Newton:
                     break
                 length /= 2
             at = there
+            # 3. Stop after the step that promised too little to count: it is taken, since it costs nothing more.
             if promised <= precision + noise / total:
                 break
+            # 2. Forget a curvature that no longer leads down fast.
             if promised > STALE * last or length < 1:
                 curvature = None
             last = promised
@@ -136,25 +151,25 @@ class Newton:
 
     def raw(self, at: Floats) -> Floats:
         """Return standardised parameters in the units of the features."""
-        found = at.copy()
-        found[:, :-1] /= self.scale
-        found[:, -1] -= found[:, :-1] @ self.mean
-        return found
+        parameters = at.copy()
+        parameters[:, :-1] /= self.scale
+        parameters[:, -1] -= parameters[:, :-1] @ self.mean
+        return parameters
 
     def standardise(self, raw: Floats) -> Floats:
-        found = raw.copy()
-        found[:, -1] += raw[:, :-1] @ self.mean
-        found[:, :-1] *= self.scale
-        return found
+        standardised = raw.copy()
+        standardised[:, -1] += raw[:, :-1] @ self.mean
+        standardised[:, :-1] *= self.scale
+        return standardised
 
     def penalty(self, at: Floats) -> float:
         return 0.5 * self.ridge * float((at[:, :-1] ** 2).sum())
 
     def gradient(self, raw: Floats, at: Floats) -> Floats:
         """Return the derivative by the standardised parameters, with that of the ridge."""
-        found = raw.copy()
-        found[:, :-1] = (raw[:, :-1] - raw[:, -1:] * self.mean) / self.scale + self.ridge * at[:, :-1]
-        return found
+        slope = raw.copy()
+        slope[:, :-1] = (raw[:, :-1] - raw[:, -1:] * self.mean) / self.scale + self.ridge * at[:, :-1]
+        return slope
 
     def _curvature(self, rows: Rows, at: Floats, table: Floats) -> Any:
         """Return a function that solves for the direction of a step, downwards.
@@ -185,8 +200,8 @@ class Newton:
         inverse = None if metric is None else LinearOperator(square, matvec=precondition, dtype=np.float64)
 
         def solve_roughly(gradient: Floats) -> Floats:
-            found, _ = cg(bend, -gradient.ravel(), rtol=CG_ACCURACY, maxiter=CG_STEPS, M=inverse)
-            return np.asarray(found).reshape(at.shape)
+            direction, _ = cg(bend, -gradient.ravel(), rtol=CG_ACCURACY, maxiter=CG_STEPS, M=inverse)
+            return np.asarray(direction).reshape(at.shape)
 
         return solve_roughly
 
