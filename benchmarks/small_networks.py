@@ -19,7 +19,7 @@ import json
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.nn import functional as F
 
-from fairsieve import FairRobustBatchSampler
+from fairsieve import FairRobustBatchSampler, SamplingMethod
 from fairsieve.data import load_adult, load_compas
 
 NOISES = ("right", "uniform", "small group", "one cell", "annotator")
@@ -185,36 +185,60 @@ def make_problem(name: str, noise: str, seed: int) -> Problem:
     return Problem(train, given_labels(train, noise, rng), test, *TRAINING[name])
 
 
-def plain_batches(n: int, size: int, generator: torch.Generator) -> Iterable[torch.Tensor]:
+def plain_batches(n: int, size: int, generator: torch.Generator) -> torch.Tensor:
     """Shuffle, and leave the last samples out where they fill no batch."""
     order = torch.randperm(n, generator=generator)
     return order[: n // size * size].view(-1, size)
 
 
-def train(problem: Problem, options: dict[str, Any] | None, seed: int, **more: Any) -> np.ndarray:
-    """Train a network; return its predictions on the test."""
-    torch.manual_seed(seed)
-    x, y = torch.from_numpy(problem.train.x), torch.from_numpy(problem.given)
-    classes = int(problem.train.y.max()) + 1
-    model = problem.network(x.shape[1], classes)
-    optimizer = torch.optim.Adam(model.parameters(), problem.rate, fused=True)
-    generator = torch.Generator().manual_seed(seed)
-    sampler = None
-    if options is not None:
-        own = {"epochs": problem.epochs, "seed": seed} | options
-        sampler = FairRobustBatchSampler(y, problem.train.z, problem.batch_size, **own)
-    for _ in range(problem.epochs):
-        batches = plain_batches(len(y), problem.batch_size, generator)
-        if sampler is not None:
-            sampler.update(model(x).detach())
-            batches = sampler.batches()
-        for batch in batches:
-            loss = F.cross_entropy(model(x[batch]), y[batch])
+def train(
+    problems: list[Problem], methods: list[dict[str, Any] | None], seeds: list[int]
+) -> list[np.ndarray]:
+    """Train a network for each problem (they differ by the seed) and method; return predictions on the tests.
+
+    The networks stand side by side in one stack of parameters, so that a step of all costs little more than that of
+    one. Each has its own data, batches and first weights; those of one seed are alike.
+    """
+    first = problems[0]
+    runs = [(place, options) for place in range(len(problems)) for options in methods]
+    which = torch.tensor([place for place, _ in runs])
+    x = torch.stack([torch.from_numpy(each.train.x) for each in problems])
+    y = torch.stack([torch.from_numpy(each.given) for each in problems])
+    classes = max(int(each.train.y.max()) for each in problems) + 1
+    models, samplers, generators = [], [], []
+    for place, options in runs:
+        torch.manual_seed(seeds[place])
+        models.append(first.network(x.shape[2], classes))
+        generators.append(torch.Generator().manual_seed(seeds[place]))
+        sampler = None
+        if options is not None:
+            own = {"epochs": first.epochs, "seed": seeds[place], "classes": range(classes)} | options
+            sampler = FairRobustBatchSampler(y[place], problems[place].train.z, first.batch_size, **own)
+        samplers.append(sampler)
+    parameters, _ = torch.func.stack_module_state(models)
+    shape = models[0].to("meta")
+    forward = torch.vmap(lambda own, some: torch.func.functional_call(shape, own, (some,)))
+    optimizer = torch.optim.Adam(list(parameters.values()), first.rate, fused=True)
+    for _ in range(first.epochs):
+        with torch.no_grad():
+            outputs = torch.cat([forward(parameters, part[which]) for part in x.split(512, dim=1)], dim=1)
+        epoch = []
+        for sampler, generator, own in zip(samplers, generators, outputs, strict=True):
+            if sampler is None:
+                epoch.append(plain_batches(x.shape[1], first.batch_size, generator))
+            else:
+                sampler.update(own)
+                epoch.append(torch.stack(list(sampler.batches())))
+        for batch in torch.stack(epoch, dim=1):
+            found = forward(parameters, x[which[:, None], batch])
+            targets = y[which[:, None], batch]
+            loss = F.cross_entropy(found.flatten(0, 1), targets.flatten(), reduction="sum")
             optimizer.zero_grad()
-            loss.backward()
+            (loss / batch.shape[1]).backward()  # each network's gradient is that of its own mean
             optimizer.step()
+    tests = torch.stack([torch.from_numpy(each.test.x) for each in problems])
     with torch.no_grad():
-        return np.asarray(model(torch.from_numpy(problem.test.x)).argmax(1))
+        return list(np.asarray(forward(parameters, tests[which]).argmax(2)))
 
 
 METHODS: dict[str, dict[str, Any] | None] = {
@@ -222,6 +246,7 @@ METHODS: dict[str, dict[str, Any] | None] = {
     "ours": {},
     "cleaning alone": {"fairness": None},
     "balance alone": {"clean_ratio": 1.0},
+    "balance=1/3": {"method": SamplingMethod(balance=1 / 3)},
 }
 
 
@@ -247,13 +272,19 @@ def work(queue: Any, out: Path, lock: Any) -> None:
     """Make runs from the queue until it is empty."""
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
-    for name, noise, method, seed in iter(queue.get, None):
-        problem, started = make_problem(name, noise, seed), time.perf_counter()
-        found = measure(train(problem, METHODS[method], seed), problem.test)
-        line = {"data": name, "labels": noise, "method": method, "seed": seed, **found}
-        line["seconds"] = time.perf_counter() - started
+    for name, noise, methods, seeds in iter(queue.get, None):
+        problems, started = [make_problem(name, noise, seed) for seed in seeds], time.process_time()
+        predicted = train(problems, [METHODS[method] for method in methods], seeds)
+        seconds = (time.process_time() - started) / len(predicted)
+        lines = []
+        for (place, method), guess in zip(
+            itertools.product(range(len(seeds)), methods), predicted, strict=True
+        ):
+            found = measure(guess, problems[place].test)
+            line = {"data": name, "labels": noise, "method": method, "seed": seeds[place], **found}
+            lines.append(json.dumps(line | {"seconds": seconds}) + "\n")
         with lock, out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+            file.writelines(lines)
 
 
 def report(path: Path) -> None:
@@ -326,12 +357,15 @@ def main() -> None:
     if arguments.out.exists():
         runs = map(json.loads, arguments.out.read_text().splitlines())
         done = {(run["data"], run["labels"], run["method"], run["seed"]) for run in runs}
-    wanted = itertools.product(arguments.seeds, arguments.only, arguments.labels, arguments.methods)
     context = mp.get_context("spawn")
     queue, lock = context.Queue(), context.Lock()
-    for seed, name, noise, method in wanted:
-        if (name, noise, method, seed) not in done:
-            queue.put((name, noise, method, seed))
+    for name, noise in itertools.product(arguments.only, arguments.labels):
+        lacking = [
+            (m, s) for m in arguments.methods for s in arguments.seeds if (name, noise, m, s) not in done
+        ]
+        if lacking:
+            methods, seeds = (list(dict.fromkeys(each)) for each in zip(*lacking, strict=True))
+            queue.put((name, noise, methods, seeds))
     workers = [context.Process(target=work, args=(queue, arguments.out, lock)) for _ in range(arguments.jobs)]
     for worker in workers:
         queue.put(None)

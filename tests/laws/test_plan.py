@@ -169,7 +169,7 @@ def test_caps(seed, backend):
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.integers(1, 9))
 def test_balance(seed, groups, least, warmup, more):
-    """Groups weigh by (share of what is kept)^α, where α falls evenly to ``balance``; a doubted cell is not raised."""
+    """Groups weigh by (share of what is kept)^α, where α falls to ``balance`` half way; a doubted cell is not raised."""
     rng = np.random.default_rng(seed)
     cells = random_cells(rng, 80, groups)
     table = rng.choice([0.2, 0.6, 1.0], (2, groups))
@@ -185,7 +185,8 @@ def test_balance(seed, groups, least, warmup, more):
     for epoch in range(warmup + more):
         plan.update(rng.random(80))
         if epoch >= warmup:
-            kept, power = plan.counts.reshape(2, groups), 1 - (1 - least) * (epoch + 1 - warmup) / more
+            kept, part = plan.counts.reshape(2, groups), min(1, 2 * (epoch + 1 - warmup) / more)
+            power = 1 - (1 - least) * part
             for y in range(2):
                 weight, doubted = kept[y] ** power * (kept[y] > 0), kept[y] < cells.counts[y] / 2
                 wanted, shares = weight / max(weight.sum(), 1e-9), kept[y] / max(kept[y].sum(), 1)

@@ -36,8 +36,7 @@ from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
 from fairsieve.sampling.position import Position
 from fairsieve.sampling.states import as_tensors, check_origin, plain_settings
 from fairsieve.sampling.summary import Summary, pass_warnings
-from fairsieve.selection.backends.base import check_shape, refuse_nan
-from fairsieve.selection.backends.numpy import NumpyBackend
+from fairsieve.selection.backends.base import choose_backend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Judged, Plan, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
@@ -373,7 +372,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         signal = "error" if self.doubt is not None else self.plan.signal  # the tolerance is one of rates
         losses = expected_losses(outputs, targets, loss)
         signals = compute_signals(outputs, targets, losses, self.plan.comparisons.targets, signal, loss)
-        backend = NumpyBackend(held_out)
+        backend = choose_backend("numpy", held_out)
         sums, squares = backend.sum_signals(backend.measure(losses, signals), backend.hold(None))
         natural = class_shares(self.plan.cell_counts)
         weights = np.divide(self.plan.ratios, natural, out=np.ones_like(natural), where=natural > 0)
@@ -399,9 +398,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self.doubt is None:
             self.plan.update(losses, None if signals is None else torch.atleast_2d(torch.as_tensor(signals)))
         elif not self.plan.in_warmup:
-            self._agree(lambda: check_losses(losses, len(self.plan.cells)))
-            rows = self.doubt.rows_of_losses(torch.as_tensor(losses))
-            self.plan.update(self._scores(rows))
+            self.plan.backend.measure(losses, None)  # refuses what is not one number per sample
+            self.plan.update(self._scores(self.doubt.rows_of_losses(torch.as_tensor(losses))))
 
     @property
     def running(self) -> RunningLosses:
@@ -589,12 +587,3 @@ def ratio_of(clean_ratio: Any) -> Any:
     if not clean_ratio.acts:
         return 1.0
     return np.clip(1 - np.nan_to_num(clean_ratio.noise), 0.01, 1.0)
-
-
-def check_losses(losses: Any, samples: int) -> None:
-    """Refuse losses that are not one per sample, or NaN."""
-    values = as_array("losses", losses)
-    check_shape(values, samples)
-    missing = np.isnan(values)
-    if missing.any():
-        refuse_nan(int(missing.sum()), int(missing.argmax()))

@@ -107,8 +107,8 @@ def move_ratios(ratios: NDArray[np.float64], gaps: list[LossGap | None], step_si
 class Balance:
     """The power α of each class, by which its groups are weighted.
 
-    Without held-out samples α falls evenly from 1 at the end of the warm-up to ``least`` in the last epoch. With them
-    it moves by steps of that pace, between 1 and 0: down where the rarer group of a class does worse, up where the more
+    Without held-out samples α falls evenly from 1 at the end of the warm-up to ``least`` half way to the last epoch,
+    and stays: what a network learns while its rate is still high counts most. With them it moves by steps, between 1 and 0: down where the rarer group of a class does worse, up where the more
     frequent one does, and up where the weights cost accuracy.
 
     Parameters
@@ -135,7 +135,7 @@ class Balance:
 
     def fall(self, epoch: int) -> None:
         """Take the powers of an epoch, counted from the end of the warm-up."""
-        power = 1 - (1 - self.least) * min(1.0, (epoch + 1) * self.pace)
+        power = 1 - (1 - self.least) * min(1.0, 2 * (epoch + 1) * self.pace)
         self.powers[self.compared] = power
 
     def follow(self, gaps: list[LossGap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
