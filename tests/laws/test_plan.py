@@ -169,7 +169,7 @@ def test_caps(seed, backend):
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.integers(1, 9))
 def test_balance(seed, groups, least, warmup, more):
-    """Groups weigh by (share of what is kept)^α, where α falls to ``balance`` half way; a doubted cell is not raised."""
+    """Groups weigh by (share of what is kept)^α, α falling to ``balance`` half way; a doubted cell is not raised."""
     rng = np.random.default_rng(seed)
     cells = random_cells(rng, 80, groups)
     table = rng.choice([0.2, 0.6, 1.0], (2, groups))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
+from fairsieve.adapters.sieve import Sieve
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import missing
 
@@ -66,18 +66,18 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
                 f"selected; got {type(given).__name__}"
             )
         size, limit = given.batch_size * trainer.world_size, trainer.max_epochs
-        epochs = count_epochs(
-            None if limit in (None, -1) else limit,
-            trainer.max_steps,
-            len(set_aside(len(self.labels), self.options.get("held_out", 0.0), 0)[0]),
+        self.sieve = Sieve.of_length(
+            given.dataset,
+            self.labels,
+            self.sensitive_features,
             size,
-            trainer.accumulate_grad_batches,
+            max_epochs=None if limit in (None, -1) else limit,
+            max_steps=trainer.max_steps,
+            accumulated=trainer.accumulate_grad_batches,
+            **self.options,
         )
-        options: dict[str, Any] = {"epochs": whole_epochs(epochs)} | self.options
-        self.sieve = Sieve(given.dataset, self.labels, self.sensitive_features, size, **options)
         self.sieve.convert = trainer.precision_plugin.convert_input
         self.sieve.precision = trainer.precision_plugin.forward_context
-        self.sieve.check_epochs(epochs)
         self.sieve.probe(pl_module, given.collate_fn)
         self._loading = {"num_workers": given.num_workers, "collate_fn": given.collate_fn}
         source.instance = self.sieve.loader(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -90,6 +90,27 @@ class Sieve:
         self.convert: Callable[[Any], Any] = lambda batch: batch
         self.precision: Callable[[], AbstractContextManager[Any]] = nullcontext
 
+    @classmethod
+    def of_length(
+        cls,
+        dataset: Dataset[Any],
+        labels: Any,
+        sensitive_features: Any,
+        batch_size: int,
+        *,
+        max_epochs: float | None,
+        max_steps: int,
+        accumulated: int,
+        **options: Any,
+    ) -> Self:
+        """Return a sieve for a training that ends after so many epochs or optimiser steps; warn where it is short."""
+        samples = len(set_aside(len(labels), options.get("held_out", 0.0), 0)[0])
+        length = count_epochs(max_epochs, max_steps, samples, batch_size, accumulated)
+        whole = None if length is None else max(1, math.ceil(length))  # the last one may end early
+        sieve = cls(dataset, labels, sensitive_features, batch_size, **({"epochs": whole} | options))
+        sieve._check_length(length)
+        return sieve
+
     def loader(self, **options: Any) -> DataLoader[Any]:
         """Return a loader of this process's batches."""
         return DataLoader(self.shard, batch_sampler=self.sampler, **options)
@@ -123,7 +144,7 @@ class Sieve:
             (_, outputs), *_ = run_in_chunks(model, [collate(items)], forward=self._outputs)
             check_outputs(outputs, len(items), self.sampler.plan.cells.shape[0])
 
-    def check_epochs(self, epochs: float | None) -> None:
+    def _check_length(self, epochs: float | None) -> None:
         """Warn when a framework will train no longer than the warm-up; None is without an end."""
         warmup = self.sampler.plan.rules.warmup_epochs
         if epochs is not None and 0 <= epochs <= warmup:
@@ -196,11 +217,6 @@ def count_epochs(
     by_steps = steps / max(1, each) if steps > 0 else None
     limits = [limit for limit in (epochs, by_steps) if limit is not None]
     return min(limits) if limits else None
-
-
-def whole_epochs(epochs: float | None) -> int | None:
-    """Return the number of epochs that a sampler is told: the last one may end early."""
-    return None if epochs is None else max(1, math.ceil(epochs))
 
 
 class _FilledBatches(ShardedBatchSampler):

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
-from fairsieve.adapters.sieve import Sieve, count_epochs, set_aside, whole_epochs
+from fairsieve.adapters.sieve import Sieve
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.optional import missing
 
@@ -70,18 +70,20 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def get_train_dataloader(self) -> Any:
-        size, limit = self.args.train_batch_size * self.args.world_size, self.args.num_train_epochs
-        epochs = count_epochs(
-            limit if self.args.max_steps <= 0 else None,  # steps come before epochs
-            self.args.max_steps,
-            len(set_aside(len(self.train_dataset), self.sieve_options.get("held_out", 0.0), 0)[0]),
-            size,
-            self.args.gradient_accumulation_steps,
+        asked = {"forward": _forward_logits} | self.sieve_options
+        self.sieve = Sieve.of_length(
+            self.train_dataset,
+            asked.pop("labels"),
+            asked.pop("sensitive_features"),
+            self.args.train_batch_size * self.args.world_size,
+            max_epochs=self.args.num_train_epochs
+            if self.args.max_steps <= 0
+            else None,  # steps come before epochs
+            max_steps=self.args.max_steps,
+            accumulated=self.args.gradient_accumulation_steps,
+            **asked,
         )
-        options = {"forward": _forward_logits, "epochs": whole_epochs(epochs)} | self.sieve_options
-        self.sieve = Sieve(self.train_dataset, batch_size=size, **options)
         self.sieve.precision = self.autocast_smart_context_manager
-        self.sieve.check_epochs(epochs)
         loader = self.sieve.loader(
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,

@@ -108,8 +108,9 @@ class Balance:
     """The power α of each class, by which its groups are weighted.
 
     Without held-out samples α falls evenly from 1 at the end of the warm-up to ``least`` half way to the last epoch,
-    and stays: what a network learns while its rate is still high counts most. With them it moves by steps, between 1 and 0: down where the rarer group of a class does worse, up where the more
-    frequent one does, and up where the weights cost accuracy.
+    and stays: what a network sees while its rate is still high counts most. With them it moves by steps, between 1 and
+    0: down where the rarer group of a class does worse, up where the more frequent one does, and up where the weights
+    cost accuracy.
 
     Parameters
     ----------
