@@ -35,7 +35,7 @@ class Doubt:
     """How much each label is doubted, for the cells of a plan; above 0 where it is.
 
     A sample has two numbers, averaged over epochs by the sampler: its *belief*, the freed probability of its label, and
-    its *rival*, the largest freed probability of another label as a multiple of what was typical for that before.
+    its *rival*, the largest freed probability of another label as a multiple of what is typical for that.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,11 +44,6 @@ class Doubt:
         of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
         self.shares = (counts + FEW * of_class) / (counts.sum(axis=0) + FEW)  # of each class in each group
         self.typical = np.ones_like(counts)  # beliefs, classes × groups
-
-    @property
-    def knows_typical(self) -> bool:
-        """Whether beliefs have been seen."""
-        return bool((self.typical < 1).any())
 
     def rows(self, outputs: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
         """Return beliefs and rivals, (2, samples), from logits."""

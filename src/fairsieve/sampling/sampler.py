@@ -316,10 +316,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             measured: tuple[Any, Any] = self._agree(losses_and_signals)
             return measured
         doubt = self.doubt
-        rows = self._agree(lambda: self._rows(doubt, self._checked(outputs, count), everyone, loss))
-        if not doubt.knows_typical:  # the first rivals are relative to the first beliefs
-            doubt.learn_typical(rows[0])
-            rows = self._rows(doubt, self._checked(outputs, count), everyone, loss)
+
+        def beliefs_and_rivals() -> torch.Tensor:
+            return self._rows(doubt, self._checked(outputs, count), everyone, loss)
+
+        doubt.learn_typical(self._agree(beliefs_and_rivals)[0])
+        rows = beliefs_and_rivals()  # relative to what is typical of now, not of a younger network
         if self._averages is not None:
             rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
         scores = self._scores(rows)

@@ -80,12 +80,13 @@ def find_loss_gaps(
         if not len(groups) or places.argmax() == places.argmin():
             found.append(None)
             continue
-        pair = [places.argmax(), places.argmin()]
+        pair = [int(places.argmax()), int(places.argmin())]
         with np.errstate(invalid="ignore"):  # losses may be infinite
             size = float(rounded(places[pair[0]] - places[pair[1]]))
             variances = np.maximum(squared[pair] - means[pair] ** 2, 0)
+        rising, falling = groups[pair].tolist()
         error = float(np.sqrt((variances / over[label, groups[pair]]).sum()))
-        found.append(LossGap(label, size, *groups[pair].tolist(), error))
+        found.append(LossGap(label, size, rising, falling, error))
     return found
 
 
@@ -96,8 +97,9 @@ def move_ratios(ratios: NDArray[np.float64], gaps: list[LossGap | None], step_si
     of its class goes from the group that should fall to the group that should rise. Ratios stay in [0, 1]
     and every class keeps its sum.
     """
-    widest = max((gap for gap in gaps if gap is not None), key=lambda gap: gap.size, default=None)
-    if widest is not None and widest.size > 0:
+    open_gaps = [gap for gap in gaps if gap is not None and gap.size > 0]
+    if open_gaps:
+        widest = max(open_gaps, key=lambda gap: gap.size)
         label, rising, falling = widest.label, widest.rising, widest.falling
         amount = min(step_size, ratios[label, falling], 1 - ratios[label, rising])
         ratios[label, rising] = min(1.0, ratios[label, rising] + amount)
