@@ -7,8 +7,8 @@ Data: COMPAS and Adult (sex), handwritten digits (a part of them turned by a qua
 dialects, and small pictures of shapes whose brightness goes with the class. Labels: right, a fifth wrong at
 random, two fifths wrong in the small group, two fifths wrong in one cell of it, and a fifth from an annotator who has
 seen little. Test labels are right, and the test has the groups' shares of the training; accuracy and gaps over
-equally large cells stand beside them. Each finished run is a line of the output; runs that are there are not
-made again.
+equally large cells stand beside them. Networks that differ by method and seed alone are trained side by side. Each run
+is a line of the output; runs that are there are not made again.
 """
 
 from __future__ import annotations
