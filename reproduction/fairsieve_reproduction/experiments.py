@@ -39,7 +39,7 @@ RIVALS = ("surrogate-loss", "group-peer-loss", "learning-to-reweight", "fairsiev
 SEEDS = {"synthetic": 30, "compas": 20, "adult": 10}
 FEWER_SEEDS = {
     "fr-train": {"synthetic": 20, "compas": 20, "adult": 5},
-    "fr-train-published": {"synthetic": 10, "compas": 10, "adult": 5},
+    "fr-train-published": {"synthetic": 10, "compas": 10, "adult": 3},
     **{method: {"synthetic": 10, "compas": 10, "adult": 0} for method in RIVALS},
 }
 CURVE_SEEDS = 10

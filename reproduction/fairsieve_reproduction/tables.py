@@ -99,11 +99,11 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
         for name, results in protocols.each(data):
             counts = {
                 max((len(results.runs(column_experiment(line, column))) for column in columns), default=0)
-                for line in table.lines
+                for line in (*table.lines, *sets.EXTRA_LINES.get(table.name, ()))
             } - {0}
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
             of_data = "" if data == "synthetic" else f" of {TITLES[data]}"
-            fewer = f" ({min(counts)} for FR-Train)" if len(counts) > 1 else ""
+            fewer = f" (FR-Train: {' and '.join(map(str, sorted(counts)[:-1]))})" if len(counts) > 1 else ""
             parts.append(f"{max(counts, default=0)} {what}{of_data}{fewer}")
     return f"Means ± deviations over {', '.join(parts)}."
 
