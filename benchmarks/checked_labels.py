@@ -37,7 +37,7 @@ def main() -> None:
         for seed in range(draws):
             problem = make_problem("synthetic", "label-without-group", rate, seed)
             train, test = problem.train, problem.test
-            for method in ("lr", "fairsieve"):
+            for method in ("lr", "sample-selection"):
                 fitted = fit_paper(train, method, seed=seed, clean_ratio=1 - rate)
                 found.setdefault(method, []).append(measure(fitted.predict(test.features), test))
             true = np.where(problem.flipped, 1 - train.labels, train.labels)

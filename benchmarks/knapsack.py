@@ -28,7 +28,7 @@ EVERY = 25  # epochs between two selections that are compared
 def compare_selections(given: TrainingInput) -> list[tuple[float, int, int]]:
     """Return the greedy's share of the optimal profit, and the sizes of both, along the greedy training."""
     spec = TrainingSpec(
-        data=given.data, method=selection_method("fairsieve"), settings=given.settings, seed=given.seed
+        data=given.data, method=selection_method("sample-selection"), settings=given.settings, seed=given.seed
     )
     trainer, found = LinearTrainer(spec), []
     plan, data, ratio = trainer.plan, given.data, given.settings.clean_ratio

@@ -31,7 +31,7 @@ def apart(kind: str, epochs: int, seed: int) -> tuple[float, int]:
         fit(
             first.to(dtype),
             noisy,
-            "fairsieve",
+            "sample-selection",
             seed=seed,
             epochs=epochs,
             warmup_epochs=epochs // 4,

@@ -47,7 +47,7 @@ def test_losses_of_both_precisions_agree(scale):
     assert float((double - single).abs().max()) < LOSSES_APART * (1 + largest)
 
 
-@pytest.mark.parametrize("method", ["lr", "fairsieve"])
+@pytest.mark.parametrize("method", ["lr", "sample-selection"])
 @pytest.mark.parametrize("seed", range(2))
 def test_training_of_both_precisions_agrees(method, seed):
     clean = make_synthetic(400, seed=seed)
@@ -101,7 +101,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("case", LIMITS)
-@pytest.mark.parametrize("method", ["lr", "fairbatch", "fairsieve"])
+@pytest.mark.parametrize("method", ["lr", "fairbatch", "sample-selection"])
 def test_losses_stay_finite(case, method):
     make, change = LIMITS[case]
     data = make()
