@@ -148,5 +148,5 @@ class Method:
             )
         values = self.options()[0] | dict(values)
         known = {name: value for name, value in values.items() if name in given.settings.__dataclass_fields__}
-        own = {name: value for name, value in values.items() if name not in known}
-        return self.train(replace(given, settings=replace(given.settings, **known)), **own)
+        passed_on = {name: value for name, value in values.items() if name not in known}
+        return self.train(replace(given, settings=replace(given.settings, **known)), **passed_on)

@@ -103,8 +103,10 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
         wide = samples.features.astype(
             np.float64
         )  # fairlearn writes chances of double precision over the scores
-        found = model.predict(wide, sensitive_features=asked, random_state=given.seed)
-        return _decode(np.where(np.isin(asked, complete), found, regression.predict(samples.features)), data)
+        predicted = model.predict(wide, sensitive_features=asked, random_state=given.seed)
+        return _decode(
+            np.where(np.isin(asked, complete), predicted, regression.predict(samples.features)), data
+        )
 
     return Trained(predict=predict, indices=np.arange(len(data)))
 

@@ -39,10 +39,10 @@ def measure(
     people = kinds.sum(axis=0).reshape(classes, groups, classes)
     weights = np.ones(len(samples)) if weights is None else weights
     tables = (weights @ kinds).reshape(*weights.shape[:-1], classes, groups, classes)
-    found = {"accuracy": accuracy_from_table(tables)}
+    measures = {"accuracy": accuracy_from_table(tables)}
     for name in NOTIONS:
-        found[name] = disparity_from_table(tables, name, counted=has_enough(people, name, fewest))
-    return found
+        measures[name] = disparity_from_table(tables, name, counted=has_enough(people, name, fewest))
+    return measures
 
 
 def standard_error(values: NDArray[np.float64], ratio: float = 0.0) -> float:

@@ -63,8 +63,8 @@ def append_record(path: Path, record: Record) -> bool:
 def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
     """Return whether lines hold a record of the same run that is as good."""
     name = json.dumps(record.get("run")).encode()
-    found = (_parsed(line) for line in lines if name in line)
-    same = [old for old in found if old is not None and old["run"] == record.get("run")]
+    candidates = (_parsed(line) for line in lines if name in line)
+    same = [old for old in candidates if old is not None and old["run"] == record.get("run")]
     return any(
         (_is_result(old), "error" not in old) >= (_is_result(record), "error" not in record) for old in same
     )

@@ -206,9 +206,9 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     else:
         chosen = choose(method, given) if comparison.tune else method.options()[0]
         told = {"hyperparameters": chosen, "tuning_seconds": round(time.process_time() - started, 4)}
-    own = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
+    lengths = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
     began, wall = time.process_time(), time.perf_counter()
-    trained = method.fit(given, chosen | own)
+    trained = method.fit(given, chosen | lengths)
     result: Record = told | {
         "seconds": round(time.perf_counter() - wall, 4),
         "cpu_seconds": round(time.process_time() - began, 4),
@@ -229,26 +229,26 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
 
 def _measured(predicted: NDArray[Any], kept: NDArray[np.int64], problem: NoisyProblem) -> Record:
     """Measure on the test samples, count what was dropped, and say whose labels were flipped."""
-    found = measure(predicted, problem.test, problem.weights, problem.fewest)
+    measures = measure(predicted, problem.test, problem.weights, problem.fewest)
     cells, dropped = problem.train.cells, np.ones(len(problem.train), dtype=bool)
     dropped[kept] = False
-    found["kept"] = 1 - dropped.mean()
+    measures["kept"] = 1 - dropped.mean()
     if problem.flipped.any():
-        found["flips_dropped"] = dropped[problem.flipped].mean()
+        measures["flips_dropped"] = dropped[problem.flipped].mean()
     flips = np.bincount(cells.group_codes[problem.flipped], minlength=cells.shape[1])
     shares = zip(cells.groups, (flips / np.maximum(cells.counts.sum(axis=0), 1)).round(4), strict=True)
     return {
-        "metrics": {name: round(float(value), 6) for name, value in found.items()},
+        "metrics": {name: round(float(value), 6) for name, value in measures.items()},
         "attacked": {str(name): float(share) for name, share in shares if share > 0},
     }
 
 
 def package_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's numbers."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:  # numba is optional
             continue
-    return found
+    return versions

@@ -79,9 +79,9 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
         labels[tested] = _positive_last(part.verified[tested], whole)
     prepared = Preparation().fit(part.take(train).values)
     parts = (_samples(whole, part, labels, prepared, rows) for rows in (train, test, validation))
-    found = attack_problem(Splits(*parts), noise, rate, seed)
-    changes = _settings(source.asked, found.train, whole, seed)
-    return replace(found, weights=weights, fewest=POLICY.fewest, changes=changes)
+    problem = attack_problem(Splits(*parts), noise, rate, seed)
+    changes = _settings(source.asked, problem.train, whole, seed)
+    return replace(problem, weights=weights, fewest=POLICY.fewest, changes=changes)
 
 
 def pool_tested(source: TableSource, seeds: Sequence[int]) -> tuple[Samples, NDArray[np.int64]]:
@@ -137,7 +137,7 @@ def _settings(asked: TableSettings, train: Samples, whole: TableProblem, seed: i
             )
         ratio = estimate.clean_ratio if estimate.credible else 1.0
     size = int(np.clip(len(train) // BATCHES, SMALLEST_BATCH, LARGEST_BATCH))
-    found: dict[str, Any] = {"clean_ratio": float(ratio), "batch_size": min(size, len(train))}
+    changes: dict[str, Any] = {"clean_ratio": float(ratio), "batch_size": min(size, len(train))}
     if whole.labels.positive is not None:
-        found["pos_label"] = len(whole.labels.classes) - 1
-    return found
+        changes["pos_label"] = len(whole.labels.classes) - 1
+    return changes

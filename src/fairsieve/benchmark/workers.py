@@ -56,19 +56,19 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
         try:
             while True:
                 try:
-                    place, found = next(results)
+                    place, record = next(results)
                 except StopIteration:
                     break
                 except Exception as error:  # what a run raises comes back as a value: this is a lost worker
                     losses += 1
                     _report_loss(error, losses, len(left), path)
                     break
-                if isinstance(found, Exception):
-                    raise found
-                append_record(path, found)
+                if isinstance(record, Exception):
+                    raise record
+                append_record(path, record)
                 losses = 0
                 del left[place]
-                yield place, found
+                yield place, record
         finally:
             with warnings.catch_warnings():  # joblib warns that runs are cancelled: they are
                 warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")
@@ -78,9 +78,9 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
 def _call_workers(work: dict[int, Work], jobs: int) -> Calls:
     """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
     backend, _ = get_active_backend()
-    own = {"DaskDistributedBackend": _call_dask, "RayBackend": _call_ray}.get(type(backend).__name__)
-    if own is not None:  # joblib's backends for dask and ray hang when a worker is killed
-        yield from own(work, backend)
+    call_backend = {"DaskDistributedBackend": _call_dask, "RayBackend": _call_ray}.get(type(backend).__name__)
+    if call_backend is not None:  # joblib's backends for dask and ray hang when a worker is killed
+        yield from call_backend(work, backend)
         return
     try:
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
@@ -243,8 +243,10 @@ def _import_engine(name: str, packages: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        found = name.partition(".")[0]
-        raise FairsieveError(f"running on a {found} cluster needs {found}: pip install {packages}") from None
+        package = name.partition(".")[0]
+        raise FairsieveError(
+            f"running on a {package} cluster needs {package}: pip install {packages}"
+        ) from None
 
 
 OPENERS: dict[str, Callable[[str, ExitStack], None]] = {

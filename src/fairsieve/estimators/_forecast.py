@@ -61,12 +61,12 @@ def group_chances(
     columns = np.hstack(
         [columns, np.log(np.maximum(chances[:, 1:], 1e-6) / np.maximum(chances[:, :1], 1e-6))]
     )
-    found = np.zeros((len(labels), classes, count))
+    chances_by_group = np.zeros((len(labels), classes, count))
     for seen, tested in folds:
         part = seen[np.linspace(0, len(seen) - 1, min(len(seen), LEARNT_FROM)).astype(np.int64)]
         shares = np.bincount(groups[part], minlength=count) / len(part)
         if shares.max() == 1:
-            found[tested] = shares
+            chances_by_group[tested] = shares
             continue
         known = np.eye(classes)[labels]
         with warnings.catch_warnings():  # of many groups, and of a fit that could be a little closer
@@ -75,8 +75,8 @@ def group_chances(
         for label in range(classes):
             asked = np.broadcast_to(np.eye(classes)[label], (len(tested), classes))
             chances_here = model.predict_proba(np.hstack([columns[tested], asked]))
-            found[np.ix_(tested, np.array([label]), model.classes_)] = chances_here[:, None]
-    return found
+            chances_by_group[np.ix_(tested, np.array([label]), model.classes_)] = chances_here[:, None]
+    return chances_by_group
 
 
 def flatten(chances: Floats, power: float) -> Floats:
@@ -216,10 +216,10 @@ class Forecast:
 
         for _ in range(ROUNDS):
             options = {"maxiter": STEPS}
-            found = minimize(
+            relaxed = minimize(
                 lagrangian, weights.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
             )
-            weights = found.x.reshape(self.shape)
+            weights = relaxed.x.reshape(self.shape)
             broken = excess(self.count(self.predict(weights, softness)))
             multipliers = np.maximum(0.0, multipliers + penalty * broken)
             if not len(broken) or broken.max() < 0.1 * tolerance:

@@ -112,8 +112,8 @@ class Entries:
             (right, mass), judged = chance_right(probabilities, self.cells, table), np.ones(len(self.cells))
         sums = by_cell(mass, self.cells)
         totals = sums.sum(axis=1, keepdims=True)
-        own = np.divide(sums, totals, out=ratios.copy(), where=totals > 0)
-        return LabelWeights(mass, own, right >= 0.5, judged, table)
+        own_ratios = np.divide(sums, totals, out=ratios.copy(), where=totals > 0)
+        return LabelWeights(mass, own_ratios, right >= 0.5, judged, table)
 
     def _select(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
         """Select by losses, under the ratios, where labels are wrong on purpose (Algorithm 1)."""
@@ -151,13 +151,13 @@ class Entries:
         first, believed = np.searchsorted(self.rows, np.arange(len(cells))), np.zeros(len(cells), bool)
         given = cells.label_codes[self.rows] == self.cells.label_codes
         believed[self.rows[given & (self.chances >= 0.5)]] = True
-        found = []
+        collected = []
         for each in rounds:
             parts: dict[str, Any] = {"kept": np.ones(len(cells), bool), "ratios": class_shares(cells.counts)}
             if each.weights is not None:
                 parts = {"kept": believed, "weights": np.bincount(self.rows, each.weights, len(cells))}
-            found.append(replace(each, probabilities=each.probabilities[first], **parts))
-        return found
+            collected.append(replace(each, probabilities=each.probabilities[first], **parts))
+        return collected
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,10 +266,10 @@ class Rounds:
             if self.fitted >= self.settings.max_iter:
                 break
             forecast = forecast or self.forecast(first)
-            found = self.aim(forecast, state, first)
-            if found is None:
+            aimed = self.aim(forecast, state, first)
+            if aimed is None:
                 break
-            state = self.train(state, found)
+            state = self.train(state, aimed)
         if min(each.gap for each in self.done_rounds) <= self.tolerance:
             return "met"
         if self.fitted >= self.settings.max_iter:

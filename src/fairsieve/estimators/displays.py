@@ -94,21 +94,21 @@ class TradeoffDisplay:
     def _check_interval(self, name: str, bounds: ArrayLike | None) -> NDArray[np.float64]:
         """Check that there is an interval for each value; NaN where none are given."""
         shape = (len(self.names), 2)
-        found = np.full(shape, np.nan) if bounds is None else np.asarray(bounds, dtype=np.float64)
-        if found.shape != shape:
+        checked = np.full(shape, np.nan) if bounds is None else np.asarray(bounds, dtype=np.float64)
+        if checked.shape != shape:
             raise InvalidInputError(
-                f"{name} must have two ends for each of the {len(self.names)} names; got the shape {found.shape}"
+                f"{name} must have two ends for each of the {len(self.names)} names; got the shape {checked.shape}"
             )
-        return found
+        return checked
 
     @property
     def front(self) -> list[tuple[float, float]]:
         """The estimators that no other one exceeds in both accuracy and fairness."""
-        found: list[tuple[float, float]] = []
+        front_points: list[tuple[float, float]] = []
         for unfair, right in sorted(zip(self.disparity.tolist(), (-self.accuracy).tolist(), strict=True)):
-            if not found or -right > found[-1][1]:
-                found.append((unfair, -right))
-        return found
+            if not front_points or -right > front_points[-1][1]:
+                front_points.append((unfair, -right))
+        return front_points
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> TradeoffDisplay:

@@ -89,9 +89,9 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
         self.estimator_ = clone(selector).fit(X, labels, **options)
         selected, self._label_rows = self.estimator_.sample_indices_, None
         if verified_labels is not None:
-            found: Any = self.estimator_.estimate_
-            labels, self._label_rows = _draw_labels(found, self.estimator_.classes_, labels, seed)
-            selected = selected if found.verified is None else np.arange(len(labels))
+            estimate: Any = self.estimator_.estimate_
+            labels, self._label_rows = _draw_labels(estimate, self.estimator_.classes_, labels, seed)
+            selected = selected if estimate.verified is None else np.arange(len(labels))
         self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed, selected)
         rows, groups = self.sample_indices_, sensitive_features
         self.sensitive_features_ = None if groups is None else _safe_indexing(groups, rows)
@@ -142,10 +142,10 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
         """Return scikit-learn's tags and those that imbalanced-learn adds, which needs not be installed."""
         tags = super().__sklearn_tags__()
         inside = get_tags(FairRobustClassifier() if self.estimator is None else self.estimator).input_tags
-        found = {name: getattr(tags, name) for name in Tags.__dataclass_fields__}
-        found |= {"estimator_type": "sampler", "input_tags": _TableTags(**asdict(inside))}
-        found["target_tags"].required = True
-        return _ResamplerTags(**found)
+        fields_of_tags = {name: getattr(tags, name) for name in Tags.__dataclass_fields__}
+        fields_of_tags |= {"estimator_type": "sampler", "input_tags": _TableTags(**asdict(inside))}
+        fields_of_tags["target_tags"].required = True
+        return _ResamplerTags(**fields_of_tags)
 
 
 @dataclass(slots=True)

@@ -357,17 +357,19 @@ class _Estimation:
         """Weigh the explanations of the labels."""
         aimed, disagree = explain_by_aim(self.survey, self.tried)
         if aimed is not None:
-            found = self.aimed(aimed)
+            estimate = self.aimed(aimed)
         else:
             random = explain_at_random(self.survey, self.tried)
             verdict = _judge(random, disagree)
             if verdict and random.model is not None:
-                found = self.at_random(random, random.model, verdict)
+                estimate = self.at_random(random, random.model, verdict)
             else:
                 most = max(random.most, random.share, NONE_OF_MANY / self.survey.size)
-                found = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
-            found = replace(found, highest_rates=np.ones(self.cells.shape) if disagree else random.highest)
-        return found
+                estimate = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
+            estimate = replace(
+                estimate, highest_rates=np.ones(self.cells.shape) if disagree else random.highest
+            )
+        return estimate
 
     def build(
         self,

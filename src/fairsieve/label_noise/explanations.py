@@ -236,7 +236,7 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
     plain = fit_plain(designs[0])
     assert model.ties is not None
     by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)[1]
-    found = []
+    rates_found = []
     for ties in (model.ties, by_class.reshape(model.ties.shape)):
         straight = fit_flips(designs[0], plain, ties)
         columns = base.scores.shape[1]  # the bend begins without weight
@@ -246,8 +246,8 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
         levels, others = (np.bincount(ties.ravel(), each.level.ravel()) / counts for each in (bent, straight))
         apart = (levels - others) / 2  # the deviation of two values from their mean
         covariance = bent.covariance(designs[1]) + np.diag(apart**2 + MISFIT**2)
-        found.append(FlipRates(levels, covariance, ties.T.copy(), highest))
-    return tuple(found)
+        rates_found.append(FlipRates(levels, covariance, ties.T.copy(), highest))
+    return tuple(rates_found)
 
 
 def _bend(scores: Floats) -> Floats:

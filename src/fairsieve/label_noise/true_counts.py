@@ -110,9 +110,9 @@ class Kinds:
         drawn = np.asarray(rng.gamma(people, size=(times, size)) * sums / people)
         cluster, kind, shares = np.unique(cluster[mixed], return_inverse=True)[1], kind[mixed], shares[mixed]
         for first in range(0, int(cluster.max(initial=-1)) + 1, BATCH):
-            own = (cluster >= first) & (cluster < first + BATCH)
+            in_batch = (cluster >= first) & (cluster < first + BATCH)
             table = np.zeros((BATCH, size))
-            table[cluster[own] - first, kind[own]] = shares[own]
+            table[cluster[in_batch] - first, kind[in_batch]] = shares[in_batch]
             drawn += rng.exponential(size=(times, BATCH)) @ table
         return drawn
 
@@ -123,10 +123,10 @@ class Kinds:
         """
         classes, groups = self.shape
         label, group, codes = self.codes[0], self.codes[1], self.codes[2 + model]
-        own = np.eye(classes)[label] if chances is None else chances
+        own_chances = np.eye(classes)[label] if chances is None else chances
         place = np.zeros((len(label), groups, classes))
         place[np.arange(len(label)), group, codes] = 1.0
-        spread = np.einsum("kc,kgp->kcgp", own, place).reshape(len(label), -1)
+        spread = np.einsum("kc,kgp->kcgp", own_chances, place).reshape(len(label), -1)
         return np.asarray(masses @ spread).reshape(*masses.shape[:-1], classes, groups, classes)
 
 

@@ -151,12 +151,13 @@ def measure_true_labels(
         sample_weight=weights[first],
         seed=seed,
     )
-    [found], [given] = judged.models, judged.on_given_labels.models
+    [on_right_labels], [given] = judged.models, judged.on_given_labels.models
     accuracy, disparity = (
-        TrueMeasure(value, *interval, checked) for value, interval in (found.accuracy, found.disparity)
+        TrueMeasure(value, *interval, checked)
+        for value, interval in (on_right_labels.accuracy, on_right_labels.disparity)
     )
     on_given = {"accuracy": given.accuracy.value, "disparity": given.disparity.value}
-    return TrueMeasures(accuracy, disparity, found.table, judged.basis, on_given)
+    return TrueMeasures(accuracy, disparity, on_right_labels.table, judged.basis, on_given)
 
 
 def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:

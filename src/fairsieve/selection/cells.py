@@ -245,12 +245,12 @@ def unmasked(values: Any, *, numbers: bool = False) -> Any:
     """
     if not isinstance(values, np.ma.MaskedArray):
         return values
-    mask, found = np.ma.getmaskarray(values), np.asarray(values.data)
+    mask, data = np.ma.getmaskarray(values), np.asarray(values.data)
     if mask.any():
-        number = found.dtype.kind in ("fiub" if numbers else "f")
-        found = found.astype(np.result_type(found, np.float32) if number else object)
-        found[mask] = np.nan if number else None
-    return found
+        number = data.dtype.kind in ("fiub" if numbers else "f")
+        data = data.astype(np.result_type(data, np.float32) if number else object)
+        data[mask] = np.nan if number else None
+    return data
 
 
 def encode(
@@ -337,12 +337,12 @@ def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
         return np.zeros(0, np.int64), []
     columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
     sizes = [len(values) for _, values in columns]
-    found, codes = np.unique(
+    crossed, codes = np.unique(
         np.ravel_multi_index([codes for codes, _ in columns], sizes), return_inverse=True
     )
     parts = [
         [values[place] for place in places]
-        for (_, values), places in zip(columns, np.unravel_index(found, sizes), strict=True)
+        for (_, values), places in zip(columns, np.unravel_index(crossed, sizes), strict=True)
     ]
     return codes, list(zip(*parts, strict=True))
 
@@ -350,14 +350,14 @@ def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
 def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     """Return each value's place among those that occur, and these in order; by a sort."""
     try:
-        found, codes = np.unique(array, return_inverse=True)
+        values, codes = np.unique(array, return_inverse=True)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in array})
         raise InvalidInputError(
             f"{name} must be of one type so that they can be ordered; got a mixture of "
             f"{', '.join(kinds)}: convert them, for example with astype(str)"
         ) from None
-    return codes, found.tolist()
+    return codes, values.tolist()
 
 
 def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[Any]] | None:

@@ -126,8 +126,8 @@ def select_cells(
     budget = count_budget(clean_ratio, len(cells))
     engine = choose_backend(backend, cells, tensor_device(losses))
     limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
-    found = engine.select(engine.measure(unmasked(losses, numbers=True), None), limits)
-    indices, counts = found.indices, found.counts.reshape(cells.shape)
+    selected = engine.select(engine.measure(unmasked(losses, numbers=True), None), limits)
+    indices, counts = selected.indices, selected.counts.reshape(cells.shape)
     if not is_tensor(losses):
         return Selection(as_array("indices", indices), counts, budget, cells)
     import torch

@@ -51,8 +51,8 @@ class Answers:
 
     def over(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return codes (−1 where nobody answered) and weights (1 there) of rows."""
-        found = self.frame.reindex(rows)
-        return found["code"].fillna(-1).to_numpy(np.int64), found["weight"].fillna(1.0).to_numpy()
+        answers = self.frame.reindex(rows)
+        return answers["code"].fillna(-1).to_numpy(np.int64), answers["weight"].fillna(1.0).to_numpy()
 
 
 def unsure_word(classes: Sequence[str]) -> str:
@@ -86,7 +86,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     table : InputTable
     labels : Labels
     """
-    found: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
+    by_row: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
     unsure = unanswered = 0
     given = labels.read(table)
     files = [read_data(source, what="--verified") for source in sources]
@@ -101,17 +101,17 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
                 continue
             row = int(table.rows[place])
             answer = _find_label(str(text), labels, row, file.name), weight, file.name
-            _check_same(found.setdefault(place, answer), answer, f"row {row} of {table.name}")
-    if not found:
+            _check_same(by_row.setdefault(place, answer), answer, f"row {row} of {table.name}")
+    if not by_row:
         names = ", ".join(file.name for file in files)
         raise InvalidInputError(
             f"{spell('--verified')} must have an answer in verified_label; {names} has {unanswered:,} empty and "
             f"{unsure:,} unsure "
             "ones and no other: answer some rows first"
         )
-    order = sorted(found)
-    codes = [labels.classes.index(found[place][0]) for place in order]
-    columns = {"code": codes, "given": given.codes[order], "weight": [found[place][1] for place in order]}
+    order = sorted(by_row)
+    codes = [labels.classes.index(by_row[place][0]) for place in order]
+    columns = {"code": codes, "given": given.codes[order], "weight": [by_row[place][1] for place in order]}
     return Answers(pd.DataFrame(columns, index=table.rows[order]), unsure, unanswered)
 
 
@@ -144,8 +144,8 @@ def _find_checksums(
     taken = once.assign(turn=once.groupby("sum").cumcount()).merge(
         every.assign(turn=every.groupby("sum").cumcount(), place=every.index), how="left"
     )
-    found = lines.merge(taken, how="left")["place"]
-    wrong = numbers[found.isna()]
+    places = lines.merge(taken, how="left")["place"]
+    wrong = numbers[places.isna()]
     if len(wrong):
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
@@ -154,7 +154,7 @@ def _find_checksums(
             f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
             f"review read, with its values unchanged, and the same {spell('--missing')}"
         )
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(places, dtype=np.int64)
 
 
 def _read_weights(file: InputTable, most: int) -> list[float]:
@@ -252,7 +252,7 @@ def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tup
     groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
     share = float(np.average(wrong, weights=weights))
     worth = float(weights.sum() ** 2 / (weights**2).sum())  # as so many rows of one weight
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
         "by_group": {name: Share(int(its.sum()), len(its)) for name, its in wrong.groupby(groups.to_numpy())},
         "unsure": answers.unsure,
@@ -261,19 +261,19 @@ def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tup
         "share_wrong": Score(share, wilson(share * worth, worth)),
         "rates": rate_records(estimate),
     }
-    found["stands_out"] = _stands_out(found["by_group"])
-    return found, [_say().counted(found), *tell_rates(estimate)]
+    described["stands_out"] = _stands_out(described["by_group"])
+    return described, [_say().counted(described), *tell_rates(estimate)]
 
 
 def _stands_out(by_group: dict[str, Share]) -> dict[str, Any] | None:
     """Find the group whose labels are surely wrong more often than those of all others together, if there is one."""
-    normal, found = simultaneous(len(by_group)), []
+    normal, outstanding = simultaneous(len(by_group)), []
     wrong, count = (sum(getattr(share, name) for share in by_group.values()) for name in ("hits", "total"))
     for name, own in by_group.items():
         others = Share(wrong - own.hits, count - own.total)
         low, _ = newcombe(own.hits, own.total, others.hits, others.total, normal)
-        found.append((low, {"group": name, "wrong": own, "others": others}))
-    low, surest = max(found, key=lambda each: each[0])
+        outstanding.append((low, {"group": name, "wrong": own, "others": others}))
+    low, surest = max(outstanding, key=lambda each: each[0])
     return surest if low > 0 else None
 
 
@@ -313,5 +313,5 @@ def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
 
 def tell_rates(estimate: CleanRatioEstimate) -> list[str]:
     """Say the flip rates that checked labels show, and what more checks would be worth; empty where there are none."""
-    found = rate_records(estimate)
-    return [_say().rates(found, MORE)] if found else []
+    records = rate_records(estimate)
+    return [_say().rates(records, MORE)] if records else []

@@ -58,12 +58,12 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
 
 def _hash_columns(table: InputTable, names: list[str]) -> NDArray[np.uint64]:
     """Return a number for each value, by which the sum of a row tells it from rows that are not equal."""
-    found = np.zeros((len(table), len(names)), dtype=np.uint64)
+    hashes = np.zeros((len(table), len(names)), dtype=np.uint64)
     for place, name in enumerate(names):
         column = table.frame[name]
         codes = column.array.codes if is_text(column) else pd.factorize(column)[0]
-        found[:, place] = pd.util.hash_array(codes.astype(np.int64) + (place + 1) * 2**40)
-    return found
+        hashes[:, place] = pd.util.hash_array(codes.astype(np.int64) + (place + 1) * 2**40)
+    return hashes
 
 
 def _are_copies(columns: NDArray[np.uint64]) -> bool:

@@ -128,10 +128,10 @@ def audit(
         raise InvalidInputError(
             f"{spell('--score')} needs {spell('--prediction')}; got {score!r} alone: add it"
         )
-    found = label_review.audit_table(asked, report)
+    audited = label_review.audit_table(asked, report)
     if format is not None:
-        found = replace(found, impact=find_impact_ratios(found))
-    return AuditResult(found, decide_audit(found))
+        audited = replace(audited, impact=find_impact_ratios(audited))
+    return AuditResult(audited, decide_audit(audited))
 
 
 @takes_settings("review", optional=("label", "sensitive"))

@@ -259,8 +259,8 @@ def evaluate(
 
 def _widest(gaps: Sequence[Gap], model: int) -> Gap:
     """Find the widest gap of a model, seen from the group that has the lower rate under it."""
-    found = max(gaps, key=lambda gap: abs(gap.models[model].value))
-    return found if found.models[model].value >= 0 else found.turned()
+    widest = max(gaps, key=lambda gap: abs(gap.models[model].value))
+    return widest if widest.models[model].value >= 0 else widest.turned()
 
 
 def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
@@ -303,8 +303,8 @@ def _rate_of(name: str, code: int) -> notions.Rate:
         return notions.Rate(notions.ANY, code)
     if name == "precision":
         return notions.Rate(code, code, of_predicted=code)
-    own = code if name == "true_positive_rate" else 1 - code
-    return notions.Rate(own, code, of_true=own)
+    own_class = code if name == "true_positive_rate" else 1 - code
+    return notions.Rate(own_class, code, of_true=own_class)
 
 
 def _list_gaps(judged: Judgement, rates: Sequence[Rate], groups: int) -> list[Gap]:
@@ -408,7 +408,7 @@ def is_useless(found: Evaluation, model: int) -> bool:
 def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Labels) -> list[Quality]:
     """Measure models in every group of ``cells``, and over everyone, with 95 % intervals."""
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
-    found = []
+    measures = []
     for code, label in told_classes(labels):
         which = "" if len(labels.classes) == 2 else f" of {label}"
         columns = [
@@ -427,10 +427,10 @@ def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Label
         for title, meaning in meanings.items():
             values = [[one[title] for one in column] for column in columns]
             name = title.lower().replace(" ", "_")
-            found.append(Quality(name, title + which, meaning, label, values))
+            measures.append(Quality(name, title + which, meaning, label, values))
     balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in outputs]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
-    return [*found, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced)]
+    return [*measures, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced)]
 
 
 def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score | None]:
@@ -530,7 +530,7 @@ class Calibration:
 
 def _calibrate_models(cells: Cells, outputs: dict[str, ModelOutput], labels: Labels) -> list[Calibration]:
     """Compare the probabilities of each model with what was found, in every group of ``cells``."""
-    found = []
+    calibrations = []
     for name, model in outputs.items():
         if not len(model.chances):
             continue
@@ -539,8 +539,8 @@ def _calibrate_models(cells: Cells, outputs: dict[str, ModelOutput], labels: Lab
         else:
             place = labels.classes.index(labels.positive)
             scores, hits = model.chances[:, place], cells.label_codes == place
-        found += calibrate_scores(name, cells, scores, hits, labels.positive)
-    return found
+        calibrations += calibrate_scores(name, cells, scores, hits, labels.positive)
+    return calibrations
 
 
 def calibrate_scores(
@@ -559,11 +559,11 @@ def calibrate_scores(
     def describe(rows: NDArray[Any]) -> _CalibrationBin:
         return _CalibrationBin(float(scores[rows].mean()), Share(int(hits[rows].sum()), len(rows)))
 
-    found = []
+    groups_calibrated = []
     for code, group in enumerate(cells.groups):
         inside = np.flatnonzero(cells.group_codes == code)
         if len(inside):
             bins = [inside[places[inside] == place] for place in np.unique(places[inside])]
             told = [describe(rows) for rows in bins if len(rows) >= POLICY.fewest]
-            found.append(Calibration(model, group, label, told, *describe(inside)))
-    return found
+            groups_calibrated.append(Calibration(model, group, label, told, *describe(inside)))
+    return groups_calibrated

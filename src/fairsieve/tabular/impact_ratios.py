@@ -106,15 +106,15 @@ def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str |
         selections.append(("scoring", known, scores > np.median(scores[known])))
     columns = audit.groups.columns
     crossings = [*((column,) for column in columns), *([columns] if len(columns) > 1 else [])]
-    found = []
+    measures = []
     for measure, counted, selected in selections:
         for crossing in crossings:
             categories = audit.groups.categories(table, crossing).reset_index(drop=True)
             part = rate_categories(categories[counted], selected[counted])
             part.insert(0, "by", " × ".join(crossing))
             part.insert(0, "measure", measure)
-            found.append(part)
-    return pd.concat(found, ignore_index=True)
+            measures.append(part)
+    return pd.concat(measures, ignore_index=True)
 
 
 def impact_csv(found: pd.DataFrame) -> str:

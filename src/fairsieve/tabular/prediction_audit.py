@@ -76,8 +76,8 @@ def audit_predictions(
                 f"one: name "
                 "another"
             )
-    found = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
-    labels, notes, part = found.labels, found.notes, found.whole
+    audited = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
+    labels, notes, part = audited.labels, audited.notes, audited.whole
     inside = np.searchsorted(table.rows, part.rows)  # the rows with a label, which the estimate is of
     guessed = labels.read(table, prediction).codes[inside]
     places = np.flatnonzero(guessed >= 0)
@@ -92,7 +92,7 @@ def audit_predictions(
         {"predictions": ModelOutput(np.zeros((0, len(labels.classes))), codes)},
         labels,
         asked.fairness,
-        estimate=found.estimate.take(places),
+        estimate=audited.estimate.take(places),
         copies=None if copies is None else copies[places],
         seed=asked.seed,
     )
@@ -105,7 +105,7 @@ def audit_predictions(
             notes = [*notes, f"{told}{count_rows(table.name, unscored)}."]
         calibration = _calibrate(cells, given_scores, labels)
     return PredictionAudit(
-        **vars(replace(found, asked=asked, notes=notes)),
+        **vars(replace(audited, asked=asked, notes=notes)),
         prediction=prediction,
         score=score,
         evaluation=evaluation,
@@ -146,5 +146,5 @@ def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> lis
         return []
     cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
     hits = cells.label_codes == labels.classes.index(labels.positive)
-    found = calibrate_scores("given", cells, scores, hits, labels.positive)
-    return [one for one in found if one.group is not None and one.observed.total >= POLICY.fewest]
+    calibration = calibrate_scores("given", cells, scores, hits, labels.positive)
+    return [one for one in calibration if one.group is not None and one.observed.total >= POLICY.fewest]

@@ -87,20 +87,20 @@ def _too_few(found: Evaluation) -> Iterator[Reason]:
 
 def decide_run(run: TableRun) -> Decision:
     """Decide which model to use, and whether the stored one can be used as it is."""
-    found = [one for find in RUN for one in find(run)]
+    reasons = [one for find in RUN for one in find(run)]
     facts = {"run": run, **run_facts(run)}
     if run.verified is not None:
         facts["revealed"] = tell_revealed(run.verified)
-    return decide("model", found, facts, outcome=run.choice.outcome, steps=_steps(run))
+    return decide("model", reasons, facts, outcome=run.choice.outcome, steps=_steps(run))
 
 
 def run_facts(run: TableRun) -> dict[str, Any]:
     """Collect the rates that a decision speaks of: those in which groups lie farthest apart under the plain model."""
-    found = run.evaluation
-    if not found.widest:
+    evaluation = run.evaluation
+    if not evaluation.widest:
         return {"rate": None, "rates": []}
-    rate = found.widest[0].rate
-    rows = zip(found.groups, *rate.models, strict=True)
+    rate = evaluation.widest[0].rate
+    rows = zip(evaluation.groups, *rate.models, strict=True)
     return {"rate": rate, "rates": [row for row in rows if row[0] is not None and None not in row]}
 
 
@@ -120,25 +120,25 @@ def _steps(run: TableRun) -> Iterator[Step]:
 
 def _models(run: TableRun) -> Iterator[TableVerdict]:
     """Judge the fair model beside the plain one, as the choice did."""
-    found, choice = run.evaluation, run.choice
+    evaluation, choice = run.evaluation, run.choice
     facts = {"run": run, "price": choice.price}
-    kept = found.judged.keeps_accuracy(choice.price, 0, 1).verdict
+    kept = evaluation.judged.keeps_accuracy(choice.price, 0, 1).verdict
     yield TableVerdict("accuracy", kept, *choice.change["accuracy"], facts)
-    if not found.gaps:
+    if not evaluation.gaps:
         yield TableVerdict("fairness", "cannot tell", kind="fairness_of_few")
         return
-    ends = [gap_facts(found, gap, gap.at_once[model]) for model, gap in enumerate(found.widest)]
-    alike = found.judged.more_alike(0, 1).verdict
+    ends = [gap_facts(evaluation, gap, gap.at_once[model]) for model, gap in enumerate(evaluation.widest)]
+    alike = evaluation.judged.more_alike(0, 1).verdict
     yield TableVerdict("fairness", alike, *choice.change["disparity"], {"run": run, "gaps": ends})
 
 
 def _stored(run: TableRun) -> Iterator[TableVerdict | Reason]:
     """Judge the stored model by the rules that hold for any predictions."""
-    found, model = run.evaluation, run.place
-    verdicts = [gaps_verdict(found, model, max(POLICY.acceptable_gap, run.asked.tolerance or 0.0))]
+    evaluation, model = run.evaluation, run.place
+    verdicts = [gaps_verdict(evaluation, model, max(POLICY.acceptable_gap, run.asked.tolerance or 0.0))]
     yield from verdicts
-    yield from _verdict_reasons(verdicts, found, {})
-    useless = uselessness(found, model)
+    yield from _verdict_reasons(verdicts, evaluation, {})
+    useless = uselessness(evaluation, model)
     if useless is not None:
         facts = useless._asdict() | {"fair": run.place == 1}
         surely = useless.kind in ("one_label", "useless")
@@ -148,10 +148,10 @@ def _stored(run: TableRun) -> Iterator[TableVerdict | Reason]:
 
 def _threshold_steps(run: TableRun) -> Iterator[Step]:
     """Find people of a label that is hardly predicted by another threshold."""
-    labels, found = run.problem.labels, run.evaluation
+    labels, evaluation = run.problem.labels, run.evaluation
     if len(labels.classes) == 2 and run.asked.threshold.is_default:
-        share = label_shares(found, run.place)[labels.classes[labels.positive_code]]
-        auc = found.of_everyone("auc", run.place)
+        share = label_shares(evaluation, run.place)[labels.classes[labels.positive_code]]
+        auc = evaluation.of_everyone("auc", run.place)
         facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
         if share < 0.5:
             yield Step("threshold", facts)
@@ -219,9 +219,12 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
 
 def _sensitive(run: TableRun) -> Iterator[Reason]:
     """Say what learning from the sensitive columns would give, where it would help."""
-    found = run.with_sensitive
-    if found is not None and found.both[1].value < found.fair[1].value - POLICY.small_change:
-        yield Reason("sensitive", "use", {"it": found, "title": run.problem.groups.title})
+    with_sensitive = run.with_sensitive
+    if (
+        with_sensitive is not None
+        and with_sensitive.both[1].value < with_sensitive.fair[1].value - POLICY.small_change
+    ):
+        yield Reason("sensitive", "use", {"it": with_sensitive, "title": run.problem.groups.title})
 
 
 def _suspects(run: TableRun) -> Iterator[Reason]:

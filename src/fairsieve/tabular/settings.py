@@ -323,12 +323,14 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
     """
 
     def decorate(function: Function) -> Function:
-        own, known = inspect.signature(function), inspect.signature(TableSettings).parameters
-        parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        own_signature, known = inspect.signature(function), inspect.signature(TableSettings).parameters
+        parameters = [
+            one for one in own_signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
         for name, _ in settings_of(command):
-            made = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            parameters.append(made.replace(default=None) if name in optional else made)
-        signature = own.replace(parameters=parameters)
+            parameter = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters.append(parameter.replace(default=None) if name in optional else parameter)
+        signature = own_signature.replace(parameters=parameters)
 
         @functools.wraps(function)
         def call(*arguments: Any, **given: Any) -> Any:
@@ -411,15 +413,17 @@ def write_config(asked: TableSettings, command: str = "train", **more: Any) -> s
     """
     record, options = asked.record(), {}
     for one in fields(TableSettings):
-        own, value = getattr(asked, one.name), record[one.name]
-        if isinstance(own, Path):
-            value = str(own)
+        given, value = getattr(asked, one.name), record[one.name]
+        if isinstance(given, Path):
+            value = str(given)
         elif one.name == "data":
             continue  # a data frame
-        elif isinstance(own, tuple):
+        elif isinstance(given, tuple):
             # data frames have no name to read them from again
             value = [
-                str(each) if isinstance(each, Path) else each for each in own if isinstance(each, str | Path)
+                str(each) if isinstance(each, Path) else each
+                for each in given
+                if isinstance(each, str | Path)
             ]
         if value not in (None, [], one.default):
             options[one.name] = value

@@ -409,10 +409,10 @@ def _dropped_cells(part: TablePart, trained: TrainedModels, suspects: pd.DataFra
     dropped, doubted = (np.bincount(cells.codes[rows], minlength=cells.counts.size) for rows in (left, wrong))
 
     def known(values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
-        found = np.full(cells.shape, None)
+        shares = np.full(cells.shape, None)
         columns = [-1 if group is None else int(group) for group in groups]  # no group is last
-        found[np.ix_([int(code) for code in classes], columns)] = values
-        return [None if value is None or np.isnan(value) else float(value) for value in found.flat]
+        shares[np.ix_([int(code) for code in classes], columns)] = values
+        return [None if value is None or np.isnan(value) else float(value) for value in shares.flat]
 
     weights = known(np.asarray(model.effective_weights_), model.classes_, model.sensitive_values_)
     noise = [None] * len(weights)
@@ -430,8 +430,8 @@ def _dropped_cells(part: TablePart, trained: TrainedModels, suspects: pd.DataFra
 
 def _versions() -> dict[str, str]:
     """Name the versions of what a result depends on, where it is installed."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in VERSIONS:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions

@@ -140,11 +140,11 @@ class Keys:
         digit = asked.first_digit(self.shift)
         if digit != self.digit:
             self.digit = digit
-            found = [
+            of_digit = [
                 np.flatnonzero(self._order(part) >> np.uint64(self.shift) == np.uint64(digit)) + part.start
                 for part in _chunks(len(self.bits))
             ]
-            self.some = np.concatenate([np.zeros(0, np.int64), *found])
+            self.some = np.concatenate([np.zeros(0, np.int64), *of_digit])
         some, order = self.some, self._order(self.some)
         if asked.key is not None:
             some = some[order == np.uint64(asked.key)]
@@ -156,7 +156,7 @@ class Keys:
     def take(self, walk: Walk) -> NDArray[np.int64]:
         """Return the samples below their cell's closing point, ascending."""
         room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
-        found, filled = np.empty(room, np.int64), 0
+        taken, filled = np.empty(room, np.int64), 0
         for part in _chunks(len(self.bits)):
             order, codes = self._order(part), self.codes[part]
             limit = walk.key_limit[codes]
@@ -164,10 +164,10 @@ class Keys:
             tied = np.flatnonzero(order == limit)
             number = (tied + part.start + self.first).astype(np.uint64)
             is_below[tied] = number < walk.index_limit[codes[tied]]
-            own = np.flatnonzero(is_below) + part.start
-            found[filled : filled + len(own)] = own
-            filled += len(own)
-        return found[:filled]
+            below = np.flatnonzero(is_below) + part.start
+            taken[filled : filled + len(below)] = below
+            filled += len(below)
+        return taken[:filled]
 
     def _key(self, part: Any) -> NDArray[np.int64]:
         """Return whole numbers that order as some samples' losses do."""

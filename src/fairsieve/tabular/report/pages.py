@@ -95,21 +95,21 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    found = run.evaluation
-    rates = order_rates(found)
-    calibration = calibration_figures(found)
+    evaluation = run.evaluation
+    rates = order_rates(evaluation)
+    calibration = calibration_figures(evaluation)
     every: list[Block] = [
         *paragraphs("guide_groups"),
-        rates_figure("groups", rates, found),
-        rates_table("groups", f"Rates by {run.problem.groups.title}", found.rates, found),
-        gaps_table(found),
+        rates_figure("groups", rates, evaluation),
+        rates_table("groups", f"Rates by {run.problem.groups.title}", evaluation.rates, evaluation),
+        gaps_table(evaluation),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = _items("Notes", notes)
     folded: list[tuple[str, str, list[Block]]] = [
         ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
         ("groups", "Every rate", every),
-        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality_table(found)]),
+        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality_table(evaluation)]),
         ("calibration", "Probabilities", [*paragraphs("guide_calibration"), *calibration]),
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
@@ -118,10 +118,10 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if not run.is_inconclusive:
         suspects += suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {})
-    first = rates_figure("rates", rates[:1], found)
+    first = rates_figure("rates", rates[:1], evaluation)
     dropped = paragraphs("dropped", run=run)
     sections = [
-        Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates", found=found)]),
+        Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates", found=evaluation)]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
         Section("dropped", "Who counts in training", [*dropped, dropped_table(run.dropped)]),
         Section("suspects", "Labels to check", suspects),
@@ -135,28 +135,28 @@ def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
     given = {name.replace("_", " "): value for name, value in run.asked.record().items()}
     title = say("page.j2", "model_title", {"run": run})
-    found = {"model": title, "stored": f"{run.choice.stored} model", "seconds": f"{run.seconds:.0f}"}
+    settings = {"model": title, "stored": f"{run.choice.stored} model", "seconds": f"{run.seconds:.0f}"}
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in {**given, **found, **versions}.items()
+        for name, value in {**given, **settings, **versions}.items()
         if value not in (None, [])
     }
 
 
 def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
-    found, asked = audit.evaluation, audit.asked
-    rates = order_rates(found)
+    evaluation, asked = audit.evaluation, audit.asked
+    rates = order_rates(evaluation)
     basis = paragraphs("predictions_basis", audit=audit)
     scores = [
         *paragraphs("guide_scores", audit=audit),
-        *calibration_figures(replace(found, calibration=audit.calibration)),
+        *calibration_figures(replace(evaluation, calibration=audit.calibration)),
         scores_table(audit.calibration),
     ]
     every: list[Block] = [
-        rates_table("groups", f"Rates by {audit.groups.title}", found.rates, found),
-        gaps_table(found),
+        rates_table("groups", f"Rates by {audit.groups.title}", evaluation.rates, evaluation),
+        gaps_table(evaluation),
     ]
     suspects = [Text(estimate_sentence(audit.estimate)), *suspects_table(audit.suspects, {})]
     settings = {
@@ -168,7 +168,7 @@ def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
         "rows without a prediction": f"{audit.left_out:,}",
     }
     sections = [
-        Section("rates", "Group by group", [rates_figure("groups", rates, found)]),
+        Section("rates", "Group by group", [rates_figure("groups", rates, evaluation)]),
         Section("numbers", "The numbers", [*_why(decision), *basis]),
         *([] if audit.impact is None else [impact_section(audit.impact)]),
         *([Section("calibration", "What scores mean", scores)] if audit.calibration else []),
@@ -291,15 +291,19 @@ def scores_table(found: Sequence[Calibration]) -> Table:
 
 def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
     """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
-    table, found = run.problem.table, run.suspects.head(MOST_SUSPECTS)
-    rows = table.take(np.searchsorted(table.rows, found["row"]))
+    table, suspects = run.problem.table, run.suspects.head(MOST_SUSPECTS)
+    rows = table.take(np.searchsorted(table.rows, suspects["row"]))
     names = [
         one.column
         for one in used(run.problem.features)
         if not PERSONAL.search(one.column) and (one.kind == "numbers" or 2 * one.distinct <= len(table))
     ]
-    own = {"label": found["label"], "suggested label": found["suggested_label"], "group": found["group"]}
-    return {**own, **{one: rows.cells(one) for one in names[:MOST_FEATURES]}}
+    own_columns = {
+        "label": suspects["label"],
+        "suggested label": suspects["suggested_label"],
+        "group": suspects["group"],
+    }
+    return {**own_columns, **{one: rows.cells(one) for one in names[:MOST_FEATURES]}}
 
 
 def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> list[Block]:
@@ -395,9 +399,11 @@ def trade_off_figure(run: TableRun) -> Figure:
 
 def calibration_figures(evaluation: Evaluation) -> list[Figure]:
     """Draw the share that has the label against its probability, by group: a panel for each model, if anything."""
-    groups, found = evaluation.groups, evaluation.calibration
+    groups, calibration = evaluation.groups, evaluation.calibration
     looks = looks_of(map(group_name, groups))
-    drawn = [one for one in found if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins]
+    drawn = [
+        one for one in calibration if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins
+    ]
     what = drawn[0].label or "the predicted label" if drawn else ""
     panels = []
     for model in dict.fromkeys(one.model for one in drawn):
