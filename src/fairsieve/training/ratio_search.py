@@ -85,8 +85,9 @@ def find_rate_gaps(table: Floats, fairness: str, positive: int, named_groups: in
     sizes, errors = (high - low).round(9), np.sqrt(np.take_along_axis(spread, ends, 1).sum(1)).round(3)
     order = np.argsort(-sizes, kind="stable")
     return [
-        RateGap(float(sizes[place]), compared.rates[place], *ends[place].tolist(), float(errors[place]))
+        RateGap(float(sizes[place]), compared.rates[place], int(low), int(high), float(errors[place]))
         for place in order[(there.sum(1) > 1)[order]]
+        for low, high in [ends[place]]
     ]
 
 
