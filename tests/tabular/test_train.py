@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_run(trained, people_csv, tmp_path):
     stages = []
     again = tabular.train(people_csv, report=stages.append, **QUICK)
     folds = [f"fold {fold} of 5: training both models without it" for fold in range(1, 6)]
-    more = [stage for stage in stages if stage == "training once more, with the sensitive columns"]
+    more = [stage for stage in stages if stage == "training with the sensitive columns too"]
     assert stages == ["reading the table", "training both models", *folds, "measuring", *more]
     one, two = trained.save(tmp_path / "one"), again.save(tmp_path / "two")
     for name in ("model.skops", "suspects.csv", "rows.csv", "card.md"):

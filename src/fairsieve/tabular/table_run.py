@@ -378,7 +378,7 @@ def _try_sensitive(
         return None
     if asked.keep_sensitive or trained.fair.gap <= estimator.tolerance_ or asked.test_file is not None:
         return None
-    report("training once more, with the sensitive columns")
+    report("training with the sensitive columns too")
     problems = Problems()
     features = describe_features(problem.table, replace(asked, keep_sensitive=True), problems)
     if problems.found:  # a column that groups can be made of, but nothing be learnt from
