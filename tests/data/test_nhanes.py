@@ -119,3 +119,24 @@ def test_bad_input_is_named(monkeypatch):
     monkeypatch.setattr(nhanes, "SHA256", "0")
     with pytest.raises(InvalidInputError, match="it is damaged: install fairsieve again"):
         read_nhanes()
+
+
+def test_half_of_the_people_can_be_exported_as_measured(tmp_path):
+    said, measured, whole = (tmp_path / name for name in ("said.csv", "measured.csv", "whole.csv"))
+    export_csv("nhanes", said, measured=measured)
+    export_csv("nhanes", whole)
+    first, second, both = (
+        pd.read_csv(path, dtype=str, keep_default_na=False) for path in (said, measured, whole)
+    )
+    assert len(first) == len(second) == 2481
+    told, truth = both.drop(columns="truth"), both.assign(obese=both["truth"]).drop(columns="truth")
+    assert len(pd.concat([first, told]).drop_duplicates()) == len(told.drop_duplicates())
+    assert len(pd.concat([second, truth]).drop_duplicates()) == len(truth.drop_duplicates())
+    assert (second["obese"] == "yes").mean() == pytest.approx((truth["obese"] == "yes").mean(), abs=0.05)
+
+
+def test_measured_labels_are_asked_for_where_there_are_some(tmp_path):
+    with pytest.raises(InvalidInputError, match="only nhanes has measured labels"):
+        export_csv("adult", tmp_path / "a.csv", measured=tmp_path / "b.csv")
+    with pytest.raises(InvalidInputError, match="measured must be another file"):
+        export_csv("nhanes", tmp_path / "a.csv", measured=tmp_path / "a.csv")

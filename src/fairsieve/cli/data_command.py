@@ -125,19 +125,31 @@ def _export_command(
         int | None, typer.Option(help="How many rows, from the first on; by default all.")
     ] = None,
     wrong: Annotated[float, typer.Option(help="The share of labels to make wrong, at random.")] = 0,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With nhanes: write half of the people here, with what was measured as their label.",
+        ),
+    ] = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on.
 
     With nhanes, the column truth holds what was measured. Judge by it, do not learn from it: train with --drop truth.
+    With --measured there is no such column: one half has what people said, the other what was measured.
 
-    Example: fairsieve data export nhanes people.csv
+    Example: fairsieve data export nhanes said.csv --measured measured.csv
     """
     from fairsieve.data import catalogue
     from fairsieve.files import check_new
 
     with stoppable("Nothing was left half-written."):
         check_new("OUT", out, force=force)
-        changed = catalogue.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
+        if measured is not None:
+            check_new("--measured", measured, force=force)
+        changed = catalogue.export_csv(name, out, rows=rows, wrong=wrong, seed=seed, measured=measured)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
+    if measured is not None:
+        say(str(measured))

@@ -16,6 +16,7 @@ from fairsieve.data.german import load_german
 from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
+from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import write_output
 from fairsieve.samples import Samples
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share
@@ -180,7 +181,13 @@ def describe(name: str, *, sensitive: str | None = None) -> dict[str, Any]:
 
 
 def export_csv(
-    name: str, path: Path | str, *, rows: int | None = None, wrong: float = 0.0, seed: int = 0
+    name: str,
+    path: Path | str,
+    *,
+    rows: int | None = None,
+    wrong: float = 0.0,
+    seed: int = 0,
+    measured: Path | str | None = None,
 ) -> NDArray[np.int64]:
     """Write a raw table with names in its first row, gaps included.
 
@@ -196,6 +203,9 @@ def export_csv(
         Share of the labels to make wrong, at random.
     seed : int
         Decides which.
+    measured : Path or str, optional
+        With NHANES: a file for half of the people, drawn at random, with what was measured as their label. The other
+        half goes to ``path`` with what they said, and neither has the column ``truth``.
 
     Returns
     -------
@@ -216,6 +226,19 @@ def export_csv(
     if rows is not None:
         table = table.head(check_at_least("rows", rows, 1))
     rng = np.random.default_rng(check_seed("seed", seed))
+    if measured is not None:
+        if name != "nhanes":
+            raise InvalidInputError(
+                f"{spell('--measured')} must be left out with {name}: only nhanes has measured labels"
+            )
+        if Path(measured).resolve() == Path(path).resolve():
+            raise InvalidInputError(
+                f"{spell('--measured')} must be another file than the first; both are {path}"
+            )
+        half = rng.permutation(len(table)) < len(table) // 2
+        truth = table.pop("truth")
+        write_output(Path(measured), table.assign(**{label: truth})[half].to_csv(index=False).encode())
+        table = table[~half]
     chosen = np.sort(rng.choice(len(table), round(wrong * len(table)), replace=False))
     labels = table[label].to_numpy(dtype=object, copy=True)
     labels[chosen] = np.where(labels[chosen] == first, second, first)
