@@ -60,6 +60,7 @@ def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
         found = CliRunner().invoke(app, shlex.split(command))
         assert found.exit_code == 0, found.output
         assert words_of(found.stdout) == words_of(expected)
+        assert numbers_of(found.stdout) == pytest.approx(numbers_of(expected), rel=0.15, abs=0.05)
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "report.html",
         "rows.csv",

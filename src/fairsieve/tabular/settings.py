@@ -473,7 +473,8 @@ def table_options(asked: TableSettings, *, training: bool = False) -> list[str]:
             words.append(option)
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            words += [option, "tab" if one == "\t" else str(one)]
+            text = "tab" if one == "\t" else str(one)
+            words += [option, text.replace("_", "-") if name == "fairness" else text]
     return words
 
 
