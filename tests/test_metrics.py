@@ -18,7 +18,7 @@ from tests.support.strategies import predictions
 DISPARITIES = (equalized_odds_disparity, demographic_parity_disparity, equal_opportunity_disparity)
 
 
-@settings(max_examples=50)  # fairlearn takes its time
+@settings(max_examples=25)  # fairlearn takes its time
 @given(predictions(), st.sampled_from(["to_overall", "between_groups"]), st.booleans())
 def test_values_are_fairlearns(drawn, method, weighted):
     labels, guessed, groups, weights = drawn

@@ -108,12 +108,6 @@ class Notion:
         """Say what the notion asks for."""
         return f"{self.title[0].upper()}{self.title[1:]} ({self.short}): {self.meaning}."
 
-    @property
-    def needs_labels(self) -> bool:
-        """Whether the rates depend on labels, and not on predictions alone."""
-        rates = self.list_rates(2, 1)
-        return any(rate.true != ANY or rate.predicted in (RIGHT, WRONG) for rate in rates)
-
     def compares(self, rate: Rate, classes: int, positive: int = -1) -> bool:
         """Return whether a rate, or what is left of it, is compared."""
         compared = self.list_rates(classes, positive % classes)

@@ -98,7 +98,7 @@ def test_disparities_are_those_of_the_samples_counted_one_by_one(name, drawn, me
     assert metric(labels, guessed, **options, **options_of(name, positive)) == found
 
 
-@settings(max_examples=30)  # fairlearn takes its time
+@settings(max_examples=20)  # fairlearn takes its time
 @given(predictions(), METHODS)
 def test_new_notions_have_fairlearns_values(drawn, method):
     labels, guessed, groups, weights = drawn

@@ -19,7 +19,7 @@ from fairsieve.benchmark.measures import measure
 from fairsieve.benchmark.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.benchmark.records import Record, fingerprint, read_results
 from fairsieve.benchmark.workers import run_and_record
-from fairsieve.data.splits import fold_numbers
+from fairsieve.data.splits import shuffled_places
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, find_notion
 from fairsieve.training.settings import Settings
@@ -138,7 +138,7 @@ def fold_scores(
     if given.validation is not None:
         parts = [(data, given.validation)]
     else:
-        fold = fold_numbers(data.cells, folds, given.seed)
+        fold = shuffled_places(data.cells, given.seed) % folds
         parts = [(data.take(np.flatnonzero(fold != k)), data.take(np.flatnonzero(fold == k)))
                  for k in range(folds)]  # fmt: skip
     scores = np.zeros((2, len(parts), len(options)))

@@ -101,18 +101,29 @@ def split_indices(
             raise InvalidInputError(
                 f"{name} must be a share, at least 0 and below 1; got {shown(share)}{percent_hint(share)}"
             )
-    generator = np.random.default_rng(seed)
-    order = generator.permutation(len(cells))
-    order = order[np.argsort(cells.codes[order], kind="stable")]  # cell by cell, shuffled within
-    sizes = cells.counts.reshape(-1)
+    sizes, codes = cells.counts.reshape(-1), cells.codes
     tested = _allot(sizes, test)
     validated = _allot(sizes - tested, validation)
-    starts = np.cumsum(sizes) - sizes
-    rank = np.arange(len(order)) - np.repeat(starts, sizes)
-    is_test = rank < np.repeat(tested, sizes)
-    is_validation = ~is_test & (rank < np.repeat(tested + validated, sizes))
-    is_train = ~is_test & ~is_validation
-    return np.sort(order[is_train]), np.sort(order[is_test]), np.sort(order[is_validation])
+    rank = shuffled_places(cells, seed) - (np.cumsum(sizes) - sizes)[codes]  # within the cell
+    is_test = rank < tested[codes]
+    is_validation = ~is_test & (rank < (tested + validated)[codes])
+    return np.flatnonzero(~is_test & ~is_validation), np.flatnonzero(is_test), np.flatnonzero(is_validation)
+
+
+def shuffled_places(
+    cells: Cells, seed: int | np.random.Generator, copies: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Give every sample a number, cell by cell, in an order that the seed draws within each.
+
+    ``copies`` are codes of samples that belong together, which have the number of one of them.
+    """
+    kinds = np.arange(len(cells)) if copies is None else copies
+    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(first))
+    order = order[np.argsort(cells.codes[first[order]], kind="stable")]
+    places = np.empty(len(first), np.int64)
+    places[order] = np.arange(len(first))
+    return np.asarray(places[kinds])
 
 
 def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
@@ -148,12 +159,3 @@ def _scaling(features: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.fl
     is_constant = low == high
     shift = np.where(is_binary, 0.0, np.where(is_constant, low, mean))
     return shift, np.where(is_binary | is_constant | (deviation == 0), 1.0, deviation)
-
-
-def fold_numbers(cells: Cells, folds: int, seed: int) -> NDArray[np.int64]:
-    """Give every sample a fold, 0 … folds − 1; spread every cell evenly over them."""
-    order = np.random.default_rng(seed).permutation(len(cells))
-    order = order[np.argsort(cells.codes[order], kind="stable")]
-    fold = np.empty(len(cells), np.int64)
-    fold[order] = np.arange(len(cells)) % folds
-    return fold

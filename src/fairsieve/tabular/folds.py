@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairsieve.data.splits import shuffled_places
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.policy import POLICY
 
@@ -35,16 +36,16 @@ def deal_folds(cells: Cells, folds: int, copies: Codes | None, seed: int) -> Cod
     A class whose rows are all copies of one is in no fold (−1): it is learnt from only.
 
     >>> cells = Cells.of([0, 0, 0, 0, 1, 1, 1, 1], ["a"] * 8)
-    >>> found = deal_folds(cells, 2, np.array([0, 0, 1, 2, 3, 4, 5, 5]), seed=0)
-    >>> int(found[0] == found[1]), int(found[6] == found[7])
+    >>> fold = deal_folds(cells, 2, np.array([0, 0, 1, 2, 3, 4, 5, 5]), seed=0)
+    >>> int(fold[0] == fold[1]), int(fold[6] == fold[7])
     (1, 1)
     """
-    found = _shuffle(cells, copies, seed) % folds
+    fold = shuffled_places(cells, seed, copies) % folds
     for code in range(cells.shape[0]):
-        mine = cells.label_codes == code
-        if len(np.unique(found[mine])) == 1:
-            found[mine] = -1
-    return found
+        of_class = cells.label_codes == code
+        if len(np.unique(fold[of_class])) == 1:
+            fold[of_class] = -1
+    return fold
 
 
 def set_aside(cells: Cells, share: float, copies: Codes | None, seed: int) -> NDArray[np.bool_]:
@@ -53,21 +54,10 @@ def set_aside(cells: Cells, share: float, copies: Codes | None, seed: int) -> ND
     >>> set_aside(Cells.of([0] * 10, ["a"] * 10), 0.2, None, seed=0).sum()
     np.int64(2)
     """
-    places = _shuffle(cells, copies, seed)
+    places = shuffled_places(cells, seed, copies)
     aside = np.floor((places + 1) * share + 0.5) > np.floor(places * share + 0.5)
     for code in range(cells.shape[0]):
         mine = cells.label_codes == code
         if aside[mine].all():
             aside[mine] = False
     return np.asarray(aside)
-
-
-def _shuffle(cells: Cells, copies: Codes | None, seed: int) -> Codes:
-    """Count the rows cell by cell, shuffled within; copies have the number of one of them."""
-    kinds = np.arange(len(cells)) if copies is None else copies
-    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
-    order = np.random.default_rng(seed).permutation(len(first))
-    order = order[np.argsort(cells.codes[first[order]], kind="stable")]
-    places = np.empty(len(first), np.int64)
-    places[order] = np.arange(len(first))
-    return np.asarray(places[kinds])
