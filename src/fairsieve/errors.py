@@ -69,7 +69,9 @@ def spell(option: str, value: Any = None, *, quote: bool = False) -> str:
     if not option.startswith("--"):
         return option
     if _IN_COMMAND.get():
-        return option if value in (None, True) else f"{option} {value!r}" if quote else f"{option} {value}"
+        if value in (None, True):
+            return option
+        return f"{option} {value!r}" if quote else f"{option} {value}"
     name = option.removeprefix("--").replace("-", "_")
     name = _PARAMETERS.get(name, name)
     return name if value is None else f"{name}={value!r}"

@@ -129,7 +129,9 @@ def as_texts(name: str, values: Any, rule: str) -> tuple[str, ...]:
 
 def several(values: Any) -> Collection[Any]:
     """Return one value as a sequence of one, None as an empty one, and several as they are."""
-    return values if isinstance(values, list | tuple | Set) else () if values is None else (values,)
+    if isinstance(values, list | tuple | Set):
+        return values
+    return () if values is None else (values,)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -139,6 +139,8 @@ def attack_problem(
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     check_choice("data", data, [name for name, entry in DATASETS.items() if entry.batch_size])
-    epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == EO else 500
+    epochs = 400
+    if noise.startswith("group-targeted"):
+        epochs = 450 if fairness == EO else 500
     ratio = 1.0 if noise == "none" else 1 - rate
     return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=DATASETS[data].batch_size)

@@ -64,7 +64,8 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
     done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
             for method in methods}  # fmt: skip
     present = [method for method in methods if done[method.name]]
-    first, measures = present[0] if present else methods[0], ("accuracy", asked.fairness)
+    first = present[0] if present else methods[0]
+    measures = ("accuracy", asked.fairness)
     found: list[Line] = []
     judged = estimate = None
     if asked.table is not None and not asked.table.asked.verified and present:

@@ -359,7 +359,8 @@ class LinearRows:
 
     def _targets(self, part: slice, table: Floats) -> tuple[Array, Array]:
         """Return each row's weight, and how much of it is for each class; of two, for the second, (n, outputs)."""
-        factors, codes = self._array(table), self._codes[1:2] if self.outputs == 1 else self._codes
+        factors = self._array(table)
+        codes = self._codes[1:2] if self.outputs == 1 else self._codes
         total = wanted = 0.0
         for labels, weights in self._labelled(part):
             own = weights * factors[labels, self.groups[part]]

@@ -84,11 +84,12 @@ def find_rate_gaps(table: Floats, fairness: str, positive: int, named_groups: in
     low, high = np.take_along_axis(rates, ends, 1).T
     sizes, errors = (high - low).round(9), np.sqrt(np.take_along_axis(spread, ends, 1).sum(1)).round(3)
     order = np.argsort(-sizes, kind="stable")
-    return [
-        RateGap(float(sizes[place]), compared.rates[place], int(low), int(high), float(errors[place]))
-        for place in order[(there.sum(1) > 1)[order]]
-        for low, high in [ends[place]]
-    ]
+    gaps = []
+    for place in order[(there.sum(1) > 1)[order]]:  # rates that two groups or more have
+        lowest, highest = ends[place].tolist()
+        size, error = float(sizes[place]), float(errors[place])
+        gaps.append(RateGap(size, compared.rates[place], lowest, highest, error))
+    return gaps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,9 @@ def notice(decision: Decision, *lines: str) -> Notice:
     steps = [f"Next: {step}" for step in decision.next_steps[:1]]
     title, holds = NOTICES[decision.outcome]
     if decision.usable == "do-not-use":
-        title, holds = f"{title}; do not use it as it is" if decision.subject == "model" else title, False
+        holds = False
+        if decision.subject == "model":
+            title = f"{title}; do not use it as it is"
     return Notice(title, decision.sentence, holds, [*lines, *steps])
 
 
