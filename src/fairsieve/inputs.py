@@ -16,7 +16,7 @@ from sklearn.utils import validation as sk
 from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.samples import Samples, weighted_rows
+from fairsieve.samples import Samples, as_copies, weighted_rows
 from fairsieve.selection.cells import Cells, as_array, refuse_missing, unmasked
 from fairsieve.validation import check_seed, shown
 
@@ -53,6 +53,7 @@ def check_samples(
         check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
+    weights = None if weights is None else as_copies(weights)
     check_classes(labels, rows)
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     warn_of_alike(data.cells)

@@ -160,6 +160,18 @@ def draw_rows(samples: int, most: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(samples, most, replace=False, shuffle=False))
 
 
+def as_copies(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights as numbers of copies: a weight of 2 is the sample twice.
+
+    Weights that sum to less than there are samples, such as shares of 1, say how samples compare, and not how many
+    there are: they are given the mean 1.
+
+    >>> as_copies(np.array([2.0, 1.0])).tolist(), as_copies(np.array([0.75, 0.25])).tolist()
+    ([2.0, 1.0], [1.5, 0.5])
+    """
+    return weights * max(1.0, len(weights) / max(float(weights.sum()), 1e-300))
+
+
 def weighted_rows(
     sample_weight: ArrayLike | None, samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:

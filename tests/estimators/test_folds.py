@@ -92,7 +92,7 @@ def test_probabilities_of_samples_in_several_folds_are_averaged(data):
     splitter = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = list(splitter.split(data.features))
     both, *halves = (
-        fit(SieveClassifier(TREE, **(SHORT | {"cv": cv})), data).rounds_[0].probabilities
+        fit(SieveClassifier(TREE, **(SHORT | {"cv": cv})), data)._points[0].probabilities
         for cv in (splitter, folds[:3], folds[3:])
     )
     assert both == pytest.approx(np.mean(halves, axis=0))

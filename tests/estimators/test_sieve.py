@@ -123,7 +123,7 @@ def test_weights_ratios_and_selection_obey_their_laws(seed, classes, groups, fai
     assert (model.ratios_ >= 0).all()
     assert model.ratios_.sum(axis=1) == pytest.approx(np.ones(len(model.classes_)))
     path = model.path_.iloc[min(1, model.n_iter_) :]  # the plain round is there to compare with
-    chosen = model.path_.iloc[model.best_round_]
+    chosen = model.path_.iloc[model.path_index_]
     enough = 0.1 if path["gap"].min() <= 0.1 else path["gap"].min() + 0.1
     assert chosen["gap"] <= enough
     assert chosen["accuracy"] == path.loc[path["gap"] <= enough, "accuracy"].max()
@@ -306,8 +306,8 @@ def test_it_stops_within_its_tolerance_and_every_round_can_be_had():
     assert model.gap_ <= 0.05
     wide = model.at(tolerance=0.5)
     assert wide.gap_ <= 0.5
-    assert wide.path_["accuracy"].iloc[wide.best_round_] == model.path_["accuracy"].max()
-    own = [model.rounds_[one.best_round_].weights for one in (model, wide)]  # None: all weigh the same
+    assert wide.path_["accuracy"].iloc[wide.path_index_] == model.path_["accuracy"].max()
+    own = [model._points[one.path_index_].weights for one in (model, wide)]  # None: all weigh the same
     for one, weights in zip((model, wide), own, strict=True):
         assert one.weights_.tolist() == (np.ones(2000) if weights is None else weights).tolist()
     assert not np.allclose(model.effective_weights_, wide.effective_weights_)

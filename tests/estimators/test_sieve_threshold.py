@@ -28,7 +28,7 @@ def fit(data, **settings):
 def test_a_rate_is_kept_out_of_fold(data, positive):
     model = fit(data, threshold="rate:0.2", pos_label=positive)
     place = 1 if positive is None else 0
-    out_of_fold = model.rounds_[model.best_round_].probabilities[:, place]
+    out_of_fold = model._points[model.path_index_].probabilities[:, place]
     assert np.mean(out_of_fold >= model.threshold_) == pytest.approx(0.2, abs=0.002)
     chances = model.predict_proba(data.features)[:, place]
     np.testing.assert_array_equal(model.predict(data.features) == place, chances >= model.threshold_)
@@ -39,15 +39,15 @@ def test_rounds_are_scored_under_the_threshold(data):
     assert plain.threshold_ == 0.5
     assert strict.threshold_ == 0.9
     # The first round is the same model, judged by other predictions.
-    np.testing.assert_array_equal(plain.rounds_[0].probabilities, strict.rounds_[0].probabilities)
+    np.testing.assert_array_equal(plain._points[0].probabilities, strict._points[0].probabilities)
     assert strict.path_["accuracy"][0] < plain.path_["accuracy"][0]
 
 
 def test_the_classifiers_of_all_rounds_are_kept(data):
     model = fit(data, keep_path=True)
-    assert len(model.path_models_) == len(model.rounds_) == len(model.path_)
+    assert len(model.path_models_) == len(model._points) == len(model.path_)
     assert model.path_models_[0] is model.plain_model_
-    assert model.path_models_[model.best_round_] is model.estimator_
+    assert model.path_models_[model.path_index_] is model.estimator_
     assert not hasattr(fit(data), "path_models_")
 
 
@@ -59,7 +59,7 @@ def test_suspects_are_named_where_plain_training_is_the_best():
     tree = DecisionTreeClassifier(max_depth=1)
     model = SieveClassifier(tree, clean_ratio=0.9, max_iter=1, cv=2, random_state=0)
     model.fit(features, labels, sensitive_features=groups)
-    assert model.best_round_ == 0
+    assert model.path_index_ == 0
     assert (model.weights_ == 1).all()
     suspects = model.suspects()["row"]
     assert set(np.flatnonzero(wrong)) <= set(suspects)

@@ -75,8 +75,8 @@ def test_a_sieve_measures_its_rounds_by_the_chances(sieve):
     plain = sieve.plain_model_.predict(DATA.features)
     true, seen = accuracy(DATA.labels, plain), accuracy(NOISY.labels, plain)
     assert abs(found[0] - true) < 0.5 * abs(seen - true)
-    assert sieve.best_round_ > 0
-    assert found[sieve.best_round_] > found[0]
+    assert sieve.path_index_ > 0
+    assert found[sieve.path_index_] > found[0]
     assert (sieve.path_["selected"][0], len(sieve.weights_)) == (1200, 1200)
     assert (sieve.weights_ > 0).all()
     assert sieve.estimate_.verified.checked.sum() == 150

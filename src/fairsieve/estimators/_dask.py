@@ -88,7 +88,8 @@ class DaskTable(PartTable):
             )
         full = [each for each in surveyed if each[0]]
         self.names = merged([each[1] for each in full]), merged([each[2] for each in full])
-        parts = engine.keep("rows", _make_part, arrays, repeat(self.names))
+        factor = max(1.0, sum(each[5] for each in surveyed) / sum(each[4] for each in surveyed))  # as_copies
+        parts = engine.keep("rows", _make_part, arrays, repeat(self.names), repeat(factor))
         self.parts = PartRows(engine, parts, sizes, (len(self.names[0]), len(self.names[1])), full[0][3])
         self.checked = self._sample(estimator, X)
         self.tell(estimator)
@@ -115,7 +116,7 @@ class DaskTable(PartTable):
             da.from_delayed(dask.delayed(believed_rows)(part, start, view), (np.nan,), dtype=np.int64)
             for part, start in parts
         ]
-        estimator.sample_indices_ = da.concatenate(believed, allow_unknown_chunksizes=True)
+        estimator._selected = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
         meta = suspects_of(
             np.zeros((0, 3) if len(self.names[0]) > 2 else 0), empty, np.arange(0), np.arange(0)
@@ -166,9 +167,10 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
     return features, labels, groups, weights
 
 
-def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]]) -> Part:
+def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]], factor: float) -> Part:
     """Make the rows of a partition, by the classes and groups of all of them."""
     features, labels, groups, weights = arrays
+    weights = None if weights is None else weights * factor
     data = Samples(features, labels, groups, classes=names[0], group_values=names[1], missing="own")
     cells, shape = data.cells, (len(names[0]), len(names[1]))
     return Part(
@@ -177,12 +179,20 @@ def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]]) -> P
 
 
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return how many rows, which classes and groups a partition has, its first row, and whether any has a weight."""
+    """Return the rows, classes and groups of a partition, its first row, its weight, and how many rows have any."""
     features, labels, groups, weights = arrays
     if len(labels) == 0:
-        return 0, [], [], features, False
+        return 0, [], [], features, 0.0, 0
     cells = Cells.of(labels, groups, missing="own")
-    return len(labels), cells.classes, cells.groups, features[:1], weights is None or bool(weights.any())
+    weights = np.ones(len(labels)) if weights is None else weights
+    return (
+        len(labels),
+        cells.classes,
+        cells.groups,
+        features[:1],
+        float(weights.sum()),
+        np.count_nonzero(weights),
+    )
 
 
 def _predict_finite(predict: Callable[[Any], Any], X: Any) -> Any:

@@ -29,7 +29,7 @@ from fairsieve.inputs import (
     dense,
     warn_of_alike,
 )
-from fairsieve.samples import Samples, weighted_rows
+from fairsieve.samples import Samples, as_copies, weighted_rows
 from fairsieve.selection.cells import Cells, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 
@@ -114,17 +114,14 @@ def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 def check_sieve_samples(
     X: Any, labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
 ) -> Checked:
-    """Check labels, groups and weights; the features are left to the classifier, and encoded for the estimate.
-
-    The weights stay as they are, because the classifier gets them: their mean may matter to it.
-    """
+    """Check labels, groups and weights; the features are left to the classifier, and encoded for the estimate."""
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels, rows)
     features = encode_table(_safe_indexing(X, rows))
     data = Samples(features, labels[rows], groups[rows], missing="own")
     warn_of_alike(data.cells)
-    return Checked(data, weights, rows, len(labels))
+    return Checked(data, None if weights is None else as_copies(weights), rows, len(labels))
 
 
 def encode_table(X: Any) -> NDArray[np.float64]:

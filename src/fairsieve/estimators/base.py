@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
@@ -30,6 +31,11 @@ Floats = NDArray[np.float64]
 Verdict = Literal["better", "no different", "worse", "cannot be known"]
 
 STANDARD_ERRORS = 2.0
+ROWS_GONE = (
+    "needs the training rows. They stayed on the dask cluster when this model was stored or copied, or there were too "
+    "many to keep what each point of a path selects when this one was made by at(): ask the fitted model itself, or "
+    "fit with this tolerance"
+)
 
 
 @dataclass(frozen=True)
@@ -163,11 +169,11 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidInputError(
                 f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
             )
-        found = copy(self)
-        found.tolerance = found.tolerance_ = wanted
-        found.stopped_ = "met"
-        found._choose(choose_point(self._points, wanted))
-        return found
+        chosen = copy(self)
+        chosen.tolerance = chosen.tolerance_ = wanted
+        chosen.stopped_ = "met"
+        chosen._choose(choose_point(self._points, wanted))
+        return chosen
 
     def suspects(self) -> pd.DataFrame:
         """List the training samples whose labels to check, the likeliest wrong label first.
@@ -185,12 +191,29 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if self._suspects is None:
-            raise InvalidInputError(
-                "suspects() needs the training rows, which stayed on the dask cluster when this model was stored or "
-                "copied, or with the fitted model when this one was made by at() under a given clean ratio: compute() "
-                "the suspects of the model itself, or fit with this tolerance"
-            )
+            raise InvalidInputError(f"suspects() {ROWS_GONE}")
         return self._suspects.copy()
+
+    @property
+    def sample_indices_(self) -> Any:
+        """Rows of the training data whose labels were believed, ascending."""
+        check_is_fitted(self)
+        if self._selected is None:
+            raise AttributeError(f"sample_indices_ {ROWS_GONE}")
+        return self._selected
+
+    def _keep_doubts(self, doubts: dict[int, tuple[pd.DataFrame, NDArray[np.int64]]]) -> None:
+        """Keep the suspects and the believed rows of points of the path, in a form that can be stored."""
+        self._doubts = pd.concat([frame.assign(place=place) for place, (frame, _) in doubts.items()])
+        self._believed = {str(place): rows for place, (_, rows) in doubts.items()}
+
+    def _take_doubts(self, place: int) -> None:
+        """Take the suspects and the believed rows of a point of the path; None where they are not kept."""
+        self._suspects = self._selected = None
+        if str(place) in self._believed:
+            doubts = self._doubts[self._doubts["place"] == place]
+            self._suspects = doubts.drop(columns="place").reset_index(drop=True)
+            self._selected = self._believed[str(place)]
 
     @property
     def effective_weights_(self) -> pd.DataFrame:
@@ -232,6 +255,15 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         chosen, weights = self.estimate_.next_to_verify(n)
         return chosen if self._kept is None else self._kept[chosen], weights
+
+    def _at_threshold(self, classifier: Any, threshold: float) -> Any:
+        """Return a classifier of scikit-learn that predicts by a threshold of the positive class."""
+        if threshold == 0.5:
+            return classifier
+        positive = self.classes_[1] if self.pos_label is None else self.pos_label
+        return FixedThresholdClassifier(
+            classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
+        )
 
     def _check_parameters(self) -> None:
         """Check the parameters that decide when to stop."""

@@ -41,7 +41,7 @@ from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choos
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.rows import Table
-from fairsieve.training.solver import Folds, Point, solve
+from fairsieve.training.solver import MANY, Folds, Point, solve
 from fairsieve.validation import check_positive
 
 FOLDS = 5
@@ -107,9 +107,8 @@ class FairRobustClassifier(FairEstimator):
     tolerance_ : float
         The tolerance that was used.
     gap_ : float
-        The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected.
-    is_held_out_ : bool
-        Whether that was measured on rows that the model did not see, as where there are few rows for the columns.
+        The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected. Where
+        there are few rows for the columns, models that did not see a row predict it (``comparison_.held_out``).
     stopped_ : {"met", "cost", "unreachable", "limit", "interrupted"}
         Why it ended: the tolerance was met; no tolerance was named, and less would cost more than
         ``max_accuracy_loss``; nothing that was tried narrows the widest gap further; ``max_iter``; Ctrl-C.
@@ -117,15 +116,12 @@ class FairRobustClassifier(FairEstimator):
         Updates that were made.
     path_ : DataFrame
         ``accuracy``, ``gap`` and ``selected`` rows of the models that no other beats in both accuracy and gap, from the
-        widest gap to the narrowest; measured on all rows, with labels as they are believed.
+        widest gap to the narrowest, and the ``threshold`` from which each predicts the positive class; measured on all
+        rows, with labels as they are believed.
     path_models_ : list of LogisticRegression
         The models of the path, as scikit-learn's.
     path_index_ : int
         Which of them was chosen; the fair one, also where the plain model is kept.
-    path_thresholds_ : list of float
-        From which probability of the positive class on each of them predicts it.
-    plain_threshold_ : float
-        The same of the plain model.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
     effective_weights_ : DataFrame
@@ -144,7 +140,8 @@ class FairRobustClassifier(FairEstimator):
     sample_indices_ : integer array
         Rows of the training data whose labels were believed, ascending.
     plain_model_ : LogisticRegression
-        Plain logistic regression on the same rows and labels, as scikit-learn's: it predicts.
+        Plain logistic regression on the same rows and labels, as scikit-learn's: it predicts. With another threshold
+        than .5 it is inside scikit-learn's FixedThresholdClassifier.
     comparison_ : PlainComparison or None
         The fair model beside the plain one, and a ``verdict``; None where no fairness was asked for.
     is_plain_ : bool
@@ -283,16 +280,17 @@ class FairRobustClassifier(FairEstimator):
             solution = solve(rows, settings, folds, ridge)
         self.ridge_ = ridge
         self._solution, self._points, self._positive = solution, solution.points, settings.positive
-        self.tolerance_, self.is_held_out_ = solution.tolerance, solution.held_out
+        self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
         self.path_ = pd.DataFrame(
-            [(each.accuracy, each.gap, float(each.models[0].masses.sum())) for each in solution.points],
-            columns=["accuracy", "gap", "selected"],
+            [
+                (each.accuracy, each.gap, float(each.models[0].masses.sum()), self._read_threshold(each))
+                for each in solution.points
+            ],
+            columns=["accuracy", "gap", "selected", "threshold"],
         )
         chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
         self.path_index_ = chosen
-        self.path_thresholds_ = [self._read_threshold(point) for point in self._points]
-        self.plain_threshold_ = self._read_threshold(solution.plain)
         self.comparison_, self._comparisons, self._selects = None, [], clean_ratio < 1.0
         if compared and solution.stopped != "interrupted":
             self._comparisons = [
@@ -308,15 +306,23 @@ class FairRobustClassifier(FairEstimator):
             self.comparison_ = self._comparisons[chosen]
         self.is_plain_ = self._prefers_plain()
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
-        self.plain_model_ = self._as_sklearn(solution.plain.linear)
+        self.plain_model_ = self._at_threshold(
+            self._as_sklearn(solution.plain.linear), self._read_threshold(solution.plain)
+        )
         self.path_models_ = [self._as_sklearn(point.linear) for point in solution.points]
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.chosen)
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
         chosen_point = solution.natural if self.is_plain_ else solution.chosen
-        self._list_suspects(checked, looked_at, chosen_point, clean_ratio)
+        self._believed: dict[str, NDArray[np.int64]] = {}
+        self._kept = checked.rows
+        linear = LinearModel(self.coef_, self.intercept_)
+        self._suspects, self._selected = self._doubt(checked, looked_at, chosen_point, linear, clean_ratio)
         if table is not None:
             table.list_suspects(self, chosen_point)
+        elif self._selects and given.samples <= MANY:
+            doubts = [self._doubt(checked, looked_at, each, each.linear, clean_ratio) for each in self._points]
+            self._keep_doubts(dict(enumerate(doubts)))
         self._tell()
         return self
 
@@ -428,12 +434,11 @@ class FairRobustClassifier(FairEstimator):
 
     def _choose(self, place: int) -> None:
         """Take another model of the path."""
-        self.is_plain_ = False
+        self.is_plain_, self.path_index_ = False, place
         self._store(self._points[place])
         self.comparison_ = self._comparisons[place] if self._comparisons else None
-        if self._selects:  # each point selected other rows, which are not kept
-            self._suspects = None
-            self.__dict__.pop("sample_indices_", None)
+        if self._selects:  # each point selected other rows
+            self._take_doubts(place)
 
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
@@ -446,8 +451,10 @@ class FairRobustClassifier(FairEstimator):
         """Return the probability of the positive class from which on a point predicts it."""
         return float(expit(point.cut if self._positive == 1 else -point.cut))
 
-    def _list_suspects(self, checked: Checked, rows: LinearRows, point: Point, clean_ratio: float) -> None:
-        """List the rows whose labels are doubted, and store what was believed."""
+    def _doubt(
+        self, checked: Checked, rows: LinearRows, point: Point, linear: LinearModel, clean_ratio: float
+    ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """List the rows whose labels a model doubts, and the rows that were believed."""
         data, estimate = checked.data, self.estimate_
         wrong, believed = None, np.arange(len(data))
         if clean_ratio < 1.0:
@@ -457,12 +464,9 @@ class FairRobustClassifier(FairEstimator):
             believed = np.union1d(estimate.believed, estimate.checked)
             wrong = estimate.wrong
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
-        decision = LinearModel(self.coef_, self.intercept_).decision(data.features)
-        self._suspects = suspects_of(
-            decision, data, doubted, checked.rows, wrong=wrong, share=1 - clean_ratio
-        )
-        self._kept = checked.rows
-        self.sample_indices_ = checked.rows[believed]
+        decision = linear.decision(data.features)
+        suspects = suspects_of(decision, data, doubted, checked.rows, wrong=wrong, share=1 - clean_ratio)
+        return suspects, checked.rows[believed]
 
     def decision_function(self, X: Any) -> Any:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
@@ -488,14 +492,15 @@ class FairRobustClassifier(FairEstimator):
             return predict_lazily(self, X, predict)
         return predict(check_features(self, X))
 
-    def to_sklearn(self) -> LogisticRegression:
+    def to_sklearn(self) -> Any:
         """Return the fitted model as scikit-learn's own LogisticRegression.
 
         It predicts the same, and everything that knows scikit-learn can store, convert or explain it without
-        fairsieve: skops, MLflow, skl2onnx, shap.
+        fairsieve: skops, MLflow, skl2onnx, shap. With another threshold than .5 it is inside scikit-learn's
+        FixedThresholdClassifier.
         """
         check_is_fitted(self)
-        return self._as_sklearn(LinearModel(self.coef_, self.intercept_))
+        return self._at_threshold(self._as_sklearn(LinearModel(self.coef_, self.intercept_)), self.threshold_)
 
     def _as_sklearn(self, model: LinearModel) -> LogisticRegression:
         made = LogisticRegression()

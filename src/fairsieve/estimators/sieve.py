@@ -9,7 +9,6 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _estimator_has, check_is_fitted
@@ -26,7 +25,7 @@ from fairsieve.estimators._learner import (
     select_rows,
 )
 from fairsieve.estimators._rounds import CrossFit, Entries, Round, Rounds
-from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
+from fairsieve.estimators.base import FairEstimator, PlainComparison, check_two_classes, compare_models
 from fairsieve.files import make_folder
 from fairsieve.inputs import Checked, read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
@@ -34,7 +33,7 @@ from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, draw_rows
+from fairsieve.samples import Samples, draw_rows, weighted_rows
 from fairsieve.selection.cells import unmasked
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
@@ -104,7 +103,8 @@ class SieveClassifier(FairEstimator):
     estimator_ : classifier
         Fitted to all samples, under ``weights_``.
     plain_model_ : classifier
-        Fitted to all samples without the method, to compare with; the same object where ``is_plain_``.
+        Fitted to all samples without the method, to compare with; the same object where ``is_plain_``. With another
+        threshold than .5 it is inside scikit-learn's FixedThresholdClassifier.
     is_plain_ : bool
         Whether the plain model was kept.
     comparison_ : PlainComparison or None
@@ -121,9 +121,12 @@ class SieveClassifier(FairEstimator):
     n_iter_ : int
         Rounds after the plain one.
     path_ : DataFrame
-        ``accuracy``, ``gap`` and ``selected`` samples of every round, the plain one first.
+        ``accuracy``, ``gap`` and ``selected`` samples of every round, the plain one first, and the ``threshold`` from
+        which it predicts the positive class.
     path_models_ : list of classifiers
         Those of the rounds, with ``keep_path``.
+    path_index_ : int
+        The place of ``estimator_`` in the path.
     weights_ : array of shape (n,)
         The weight of each sample, without its own ``sample_weight``; with verified labels, of all labels
         together that may be right. Below 0, of two classes, where it was taken for one of the other class: some gaps
@@ -143,10 +146,6 @@ class SieveClassifier(FairEstimator):
         How often labels of each true class are flipped in each group; None where samples are selected.
     threshold_ : float
         As given, or chosen by the rule.
-    best_round_ : int
-        The place of ``estimator_`` in the path.
-    rounds_ : list
-        What each round weighed, predicted out of fold and scored.
 
     Examples
     --------
@@ -254,7 +253,9 @@ class SieveClassifier(FairEstimator):
             labels=data.labels,
             classes=np.asarray(cells.classes, dtype=data.labels.dtype),
             fit_params=fit_params,
-            own=checked.weights,
+            own=weighted_rows(sample_weight, given)[
+                1
+            ],  # as they are: their mean may matter to the classifier
         )
         task = plain
         if entries.chances is not None:
@@ -278,24 +279,25 @@ class SieveClassifier(FairEstimator):
             n_jobs=self.n_jobs,
         )
         compared = sensitive_features is not None and cells.named_groups > 1
-        counts = np.ones(len(cells)) if checked.weights is None else checked.weights / checked.weights.mean()
+        counts = np.ones(len(cells)) if checked.weights is None else checked.weights
         with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
             aim = None if self.tolerance is not None else self.max_accuracy_loss
             search = Rounds(fits, counts[entries.rows], settings, rule, aim)
             self.stopped_ = search.run()
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
-        best, self.comparison_ = self._choose_round(rounds), None
-        if compared and best:
-            together = search.predict_together(rounds[0], rounds[best])
-            credible = bool(self.estimate_.credible)
-            self.comparison_ = compare_models(
-                together, settings, believed=credible, held_out=self.cv is not None
-            )
+        together = [search.predict_together(rounds[0], each) for each in rounds]
+        known = {"believed": bool(self.estimate_.credible), "held_out": self.cv is not None}
+        self._comparisons: dict[int, PlainComparison] = {
+            place: compare_models(together[place], settings, **known)
+            for place in range(len(rounds))
+            if compared and place
+        }
+        best = self._choose_round(rounds)
+        self.comparison_ = self._comparisons.get(best)
         best = 0 if self._prefers_plain() else best
         plain_copy = plain.fit(None)
         chosen = plain_copy if best == 0 else task.fit(rounds[best].weights)
-        self.plain_model_ = plain_copy.estimator
         if self.keep_path:
             again = {0: plain_copy, best: chosen}
             self._copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
@@ -303,12 +305,24 @@ class SieveClassifier(FairEstimator):
         self.classes_ = plain.classes
         self.clean_ratio_, self.flip_rates_ = entries.clean_ratio, entries.flip_rates
         self.n_iter_ = len(rounds) - 1
-        self.rounds_ = self._points = entries.by_sample(rounds, data.cells)
-        self.threshold_ = search.choose_threshold(self.rounds_[best].probabilities, data.cells)
+        self._points = entries.by_sample(rounds, data.cells)
+        thresholds = [search.choose_threshold(each.probabilities, data.cells) for each in self._points]
+        self.path_ = pd.DataFrame(
+            [
+                (each.accuracy, each.gap, int(each.kept.sum()), threshold)
+                for each, threshold in zip(self._points, thresholds, strict=True)
+            ],
+            columns=["accuracy", "gap", "selected", "threshold"],
+        )
         self._kept, self._cells, self._given = rows, data.cells, given
         self.sensitive_values_ = data.cells.groups
+        self.plain_model_ = self._at_threshold(plain_copy.estimator, thresholds[0])
+        places = range(len(rounds)) if self.keep_path else [best]
+        self._keep_doubts({place: self._doubt(data, place) for place in places})
         self._store(best, chosen)
-        self._list_suspects(data)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         self._tell()
         return self
 
@@ -359,14 +373,16 @@ class SieveClassifier(FairEstimator):
         return places[choose_point([rounds[place] for place in places], self.tolerance_)] if places else 0
 
     def _choose(self, place: int) -> None:
+        """Take another round."""
         self._store(place, self._copies[place])
+        self.comparison_ = self._comparisons.get(place)
 
     def _store(self, place: int, fitted: FittedCopy) -> None:
         """Store the model of a round, and what samples and cells weighed in it."""
-        chosen, cells = self.rounds_[place], self._cells
-        self.is_plain_, self.best_round_ = place == 0, place
+        chosen, cells = self._points[place], self._cells
+        self.is_plain_, self.path_index_ = place == 0, place
         self.estimator_, self._fitted_classes = fitted
-        self.gap_ = chosen.gap
+        self.gap_, self.threshold_ = chosen.gap, float(self.path_["threshold"][place])
         self._gaps = chosen.gaps
         self.ratios_ = chosen.ratios
         self.weights_ = np.zeros(self._given)
@@ -374,28 +390,20 @@ class SieveClassifier(FairEstimator):
         share = by_cell(self.weights_[self._kept], cells) / max(float(np.abs(self.weights_).sum()), 1e-300)
         counts = cells.counts / len(cells)
         self._effective = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
+        self._take_doubts(place)
 
-    def _list_suspects(self, data: Samples) -> None:
-        """Store the path, what was believed, and the labels to check."""
-        rounds, rows = self.rounds_, self._kept
-        chosen = rounds[self.best_round_]
-        if self.is_plain_ and len(rounds) > 1:  # which labels look wrong, the next round knows
-            chosen = rounds[1]
+    def _doubt(self, data: Samples, place: int) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """List the samples whose labels a round doubts, and those that it was trained on."""
+        # Which labels look wrong is not known to the plain round, but to the next one.
+        chosen = self._points[max(place, min(1, len(self._points) - 1))]
         kept = np.flatnonzero(chosen.kept)
         used = chosen.kept if chosen.weights is None else chosen.kept & (chosen.weights != 0)
-        self.sample_indices_ = rows[used]
-        self.path_ = pd.DataFrame(
-            [(each.accuracy, each.gap, int(each.kept.sum())) for each in rounds],
-            columns=["accuracy", "gap", "selected"],
-        )
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
             kept = np.union1d(kept, self.estimate_.checked)
-        self._suspects = suspects_of(decision, data, kept, rows, share=1 - self.clean_ratio_)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        suspects = suspects_of(decision, data, kept, self._kept, share=1 - self.clean_ratio_)
+        return suspects, self._kept[used]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of each sample, or by the threshold; an array of shape (n,)."""
@@ -429,12 +437,7 @@ class SieveClassifier(FairEstimator):
                 f"to_sklearn needs a classifier that predicts your labels; {type(self.estimator_).__name__} predicts "
                 f"{shown(self.estimator_.classes_)} for {shown(self.classes_)}: label the rows 0, 1, … and fit again"
             )
-        if self.threshold_ == 0.5:
-            return self.estimator_
-        positive = self.classes_[1] if self.pos_label is None else self.pos_label
-        return FixedThresholdClassifier(
-            self.estimator_, threshold=self.threshold_, pos_label=positive, response_method="predict_proba"
-        )
+        return self._at_threshold(self.estimator_, self.threshold_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

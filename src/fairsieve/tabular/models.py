@@ -201,20 +201,22 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
     make = partial(_point, problem, prepared)
-    path = model.path_[["accuracy", "gap"]].itertuples(index=False)
     # The thresholds are those under which the rates were compared.
+    path = model.path_[["threshold", "accuracy", "gap"]].itertuples(index=False)
     points = [
-        make(prepared.settle(one), threshold, *measured)
-        for one, threshold, measured in zip(model.path_models_, model.path_thresholds_, path, strict=True)
+        make(prepared.settle(one), *measured) for one, measured in zip(model.path_models_, path, strict=True)
     ]
-    plain = make(prepared.settle(model.plain_model_), model.plain_threshold_, np.nan, np.nan)
+    given = model.plain_model_  # with a threshold, inside a classifier that knows it
+    settled = prepared.settle(getattr(given, "estimator", given))
+    plain = make(settled, getattr(given, "threshold", 0.5), np.nan, np.nan)
     chosen = model.path_index_
     if asked.max_accuracy_loss is not None:
         chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
     drops_nobody = model.estimate_ is not None and model.estimate_.acts
-    selected, suspects = np.arange(len(part)) if drops_nobody else model.sample_indices_, model._suspects
+    selected, doubted = model.sample_indices_, (model._suspects, model._selected)
+    selected = np.arange(len(part)) if drops_nobody else selected
     model._choose(chosen)  # what it weighed is told
-    model._suspects = suspects  # which another point does not know
+    model._suspects, model._selected = doubted  # which another point may not know
     found = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}
     found |= {"rows": None if parts is None else rows}
     return found | {"selected": selected, "notes": notes}
@@ -234,7 +236,7 @@ def _fit_trees(problem: TableProblem, part: TablePart, kind: str) -> dict[str, A
     place_of = partial(_choose_threshold, problem, part, sieve.estimate_)
     make = partial(_point, problem, prepared)
     points, places = [], []
-    for place, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
+    for place, (one, fitted) in enumerate(zip(sieve._points, sieve.path_models_, strict=True)):
         if len(fitted.classes_) == len(problem.labels.classes):  # else it trained on no row of a label
             places.append(place)
             points.append(make(fitted, place_of(one.probabilities), one.accuracy, one.gap))

@@ -113,11 +113,13 @@ class LinearRows:
         if device in (None, "cpu"):
             return self
         torch = require("torch", purpose=f"training on the device {device!r}")
-        if str(device).startswith("cuda") and not torch.cuda.is_available():
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:  # as torch tells of what it lacks
+            reason = str(error).partition("\n")[0]
             raise InvalidInputError(
-                f"device must be one that torch has; got {device!r}, and torch finds no CUDA: leave device out to "
-                "train on the CPU"
-            )
+                f"device must be one that torch has; got {device!r} ({reason}): leave device out to train on the CPU"
+            ) from None
         arrays = dense(self.features), self.labels, self.groups, self.weights
         features, labels, groups, weights = (torch.tensor(values, device=device) for values in arrays)
         return LinearRows(features, labels, groups, self.shape, weights, shift=self.shift)
