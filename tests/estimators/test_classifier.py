@@ -28,6 +28,7 @@ from tests.support.stopping import interrupt_solver_after
 from fairsieve import FairRobustClassifier, equalized_odds_disparity
 from fairsieve.data import flip_group_targeted, flip_uniform, load_authors_arrays, make_synthetic
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.estimators import classifier
 from fairsieve.metrics import disparity
 from fairsieve.notions import NOTIONS
 from fairsieve.training import solver
@@ -382,8 +383,7 @@ def test_a_stopped_training_says_so(data):
     ],
 )
 def test_bad_parameters_are_named_at_fit(data, options, message):
-    error = RuntimeError if "device" in options else InvalidInputError
-    with pytest.raises(error, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         fit(data, **options)
 
 
@@ -417,9 +417,6 @@ def test_another_point_of_the_path_has_its_own_comparison(data):
     milder = model.at(tolerance=0.2)
     assert milder.comparison_.gap == pytest.approx(milder.gap_)
     assert model.comparison_.gap == pytest.approx(model.gap_)
-    selected = fit(data, clean_ratio=0.9, tolerance=0.1).at(tolerance=0.3)
-    with pytest.raises(InvalidInputError, match=r"made by at\(\) under a given clean ratio"):
-        selected.suspects()
 
 
 def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
@@ -434,25 +431,63 @@ def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
         FairRobustClassifier().fit(X, data.labels, sensitive_features=data.groups)
 
 
-def test_names_orders_and_constants_move_no_probability():
-    rng = np.random.default_rng(3)
-    X = np.c_[rng.normal(size=(300, 3)), rng.integers(0, 2, (300, 4))]
-    groups = rng.integers(0, 3, 300)
-    labels = (X[:, 0] + X[:, 4] + 0.4 * groups + rng.normal(size=300) > 1).astype(int)
-    columns = rng.permutation(7)
-    found = []
-    for features, z in (
-        (X, groups),
-        (X[:, columns], groups),
-        (np.c_[X, np.full(300, 7.0)], groups),
-        (X, np.array(["c", "a", "b"])[groups]),
+def fit_quietly(X, y, z, weights=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
+
+
+def test_weights_that_sum_to_less_than_the_rows_are_shares(data):
+    one, shares = (
+        fit_quietly(data.features, data.labels, data.groups, weights, tolerance=0.05)
+        for weights in (None, np.full(1500, 1 / 1500))
+    )
+    assert shares.predict_proba(data.features) == pytest.approx(one.predict_proba(data.features), abs=1e-6)
+    assert fit_quietly(data.features, data.labels, data.groups, np.full(1500, 1e-9)).tolerance_ < 0.1
+
+
+@pytest.mark.parametrize("device", ["cuda", "gpu7"])
+def test_a_device_that_torch_lacks_is_named(data, device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(
+        InvalidInputError, match=f"device must be one that torch has; got '{device}' .*leave dev"
     ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = FairRobustClassifier().fit(features, labels, sensitive_features=z)
-        found.append(model.predict_proba(features))
-    for other in found[1:]:
-        assert np.abs(found[0] - other).max() <= 1e-6
+        fit(data, device=device)
+
+
+def test_each_point_of_a_path_under_a_given_ratio_knows_its_own_suspects(data):
+    noisy = flip_group_targeted(data, 0.1).labels
+    model = fit(data, labels=noisy, clean_ratio=0.9, tolerance=0.02)
+    points = [model.at(tolerance=float(gap)) for gap in model.path_["gap"]]
+    assert len(points) > 1
+    assert [point.path_index_ for point in points] == list(range(len(points)))
+    for point in points:
+        suspects = point.suspects()
+        own = point.predict(data.features)[suspects["row"]]
+        assert (own == suspects["suggested"]).all()
+        assert set(suspects["row"]).isdisjoint(point.sample_indices_)
+        assert 1000 < len(point.sample_indices_) <= 1.05 * 1350
+    again = pickle.loads(pickle.dumps(model)).at(tolerance=1.0)
+    pd.testing.assert_frame_equal(again.suspects(), model.at(tolerance=1.0).suspects())
+
+
+def test_what_other_points_of_many_rows_selected_is_not_known_and_said(data, monkeypatch):
+    monkeypatch.setattr(classifier, "MANY", 1000)
+    point = fit(data, clean_ratio=0.9, tolerance=0.02).at(tolerance=1.0)
+    with pytest.raises(InvalidInputError, match=r"needs the training rows.*fit with this tolerance"):
+        point.suspects()
+    with pytest.raises(AttributeError, match="sample_indices_ needs the training rows"):
+        point.sample_indices_  # noqa: B018
+
+
+def test_models_of_scikit_learn_predict_at_the_threshold(data):
+    model = fit(data, threshold=0.3, clean_ratio=1.0)
+    assert (model.to_sklearn().predict(data.features) == model.predict(data.features)).all()
+    plain = model.plain_model_
+    chances = plain.predict_proba(data.features)[:, 1]
+    assert (plain.predict(data.features) == (chances >= 0.3)).all()
 
 
 def test_rates_are_equal_at_the_threshold_that_predictions_use(data):

@@ -86,3 +86,30 @@ def test_the_classifier_alone_predicts_the_same(data, threshold, positive):
     skops = pytest.importorskip("skops.io")
     again = skops.loads(skops.dumps(alone))
     assert again.predict(data.features).tolist() == model.predict(data.features).tolist()
+
+
+def test_every_round_knows_its_own_suspects_and_rows(data):
+    model = SieveClassifier(
+        LogisticRegression(), clean_ratio=0.8, tolerance=0.0, max_iter=2, cv=2, keep_path=True, random_state=0
+    )
+    model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert len(model.path_) == 3
+    for gap in model.path_["gap"]:
+        point = model.at(tolerance=float(gap))
+        place = point.path_index_
+        assert set(point.sample_indices_) <= set(np.flatnonzero(point.weights_))
+        likeliest = model._points[max(place, 1)].probabilities.argmax(axis=1)
+        suspects = point.suspects()
+        assert (suspects["suggested"] == likeliest[suspects["row"]]).all()
+        assert (point.comparison_ is None) == (place == 0)
+
+
+def test_weights_that_sum_to_less_than_the_rows_are_shares_for_a_sieve_too(data):
+    fits = [
+        SieveClassifier(DecisionTreeClassifier(max_depth=3), random_state=0).fit(
+            data.features, data.labels, sensitive_features=data.groups, sample_weight=weights
+        )
+        for weights in (None, np.full(len(data), 1 / len(data)))
+    ]
+    assert fits[0].tolerance_ == fits[1].tolerance_
+    assert fits[0].path_["gap"].tolist() == pytest.approx(fits[1].path_["gap"].tolist(), abs=1e-9)
