@@ -321,7 +321,9 @@ class FairRobustClassifier(FairEstimator):
         if table is not None:
             table.list_suspects(self, chosen_point)
         elif self._selects and given.samples <= MANY:
-            doubts = [self._doubt(checked, looked_at, each, each.linear, clean_ratio) for each in self._points]
+            doubts = [
+                self._doubt(checked, looked_at, each, each.linear, clean_ratio) for each in self._points
+            ]
             self._keep_doubts(dict(enumerate(doubts)))
         self._tell()
         return self
