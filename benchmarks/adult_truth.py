@@ -58,6 +58,7 @@ def measure(frame: pandas.DataFrame, wrong: float, seed: int, rows: int) -> dict
         "seed": seed,
         "decision": result.decision.outcome,
         "basis": run.evaluation.judged.basis,
+        "rate found": round(float(run.trained.estimator.estimate_.flip_rates.mean()), 3),
         "said": f"{said.value:.3f} ({low:.3f} to {high:.3f})",
         "fair": round(truth["fair"], 3),
         "plain": round(truth["plain"], 3),

@@ -4,10 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.label_noise.explanations import _bend
+from fairsieve.label_noise.flip_model import Observed, fit_flips, fit_plain
 
 DATA = make_synthetic(4000, seed=1)
 
@@ -203,3 +206,22 @@ def test_suspects_are_ranked_by_the_chance_that_they_are_wrong(random):
     assert len(rows) > 50
     assert (np.diff(model.estimate_.wrong[rows]) <= 0).all()
     assert noisy.flipped[rows[:50]].mean() > 0.8
+
+
+def test_rates_come_out_right_where_each_class_becomes_sure_at_its_own_pace():
+    """The truth falls off faster on one side than on the other, as on Adult; a tenth of the labels are wrong."""
+    found = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(-1.0, 1.5, size=(10_000, 1))
+        truth = rng.random(10_000) < expit(scores[:, 0] * np.where(scores[:, 0] > 0, 0.7, 2.5))
+        labels = np.where(rng.random(10_000) < 0.1, ~truth, truth).astype(int)
+        rates = []
+        for columns in (scores, _bend(scores)):
+            design = np.column_stack([columns, np.ones(len(columns))])
+            seen = Observed(design, labels, np.zeros(10_000, int), 2, 1, np.ones(10_000))
+            rates.append(fit_flips(seen, fit_plain(seen), np.zeros((1, 2), int)).flip_rates[0, 0])
+        found.append(rates)
+    straight, bent = np.mean(found, axis=0)
+    assert bent == pytest.approx(0.1, abs=0.009)
+    assert abs(bent - 0.1) < abs(straight - 0.1)

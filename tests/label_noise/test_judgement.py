@@ -168,6 +168,30 @@ def test_a_change_of_equal_draws_is_0():
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [([0.1] + [0.0] * 5, [0.0] * 6), ([0.06] * 6, [0.06] + [0.0] * 5)]
+)
+def test_a_change_is_told_by_the_gaps_that_may_be_the_widest(before, after):
+    """Gaps that are surely not the widest cost nothing; where all are equally wide, none is picked by chance."""
+    rng, error, shared, times = np.random.default_rng(1), 0.02, 0.7, 200
+    true, told, covered = max(after) - max(before), 0, 0
+    for _ in range(times):
+        noise, draws = rng.normal(size=(3, 6)), rng.normal(size=(3, 400, 6))
+        both = [
+            error * (shared * part[0] + np.sqrt(1 - shared**2) * part[1:]) for part in (noise, draws)
+        ]  # what the two models share, and what each has of its own
+        values = [np.array(gaps) + own for gaps, own in zip((before, after), both[0], strict=True)]
+        pairs = [(value, value + again) for value, again in zip(values, both[1], strict=True)]
+        low, high = bound_change_of_largest(*pairs[0], *pairs[1]).interval
+        told += high < 0
+        covered += low <= true <= high
+    assert covered >= 0.9 * times
+    if true < 0:
+        assert told >= 0.55 * times  # five standard errors
+    else:
+        assert told <= 0.07 * times
+
+
 def test_copies_of_rows_in_clusters_say_no_more_than_the_rows():
     rng = np.random.default_rng(1)
     cells, codes = draws_of(rng, 2, 500, 0.1)
@@ -198,6 +222,25 @@ def test_more_rows_than_are_needed_do_tell():
     assert claim.rows > 120
     assert claim.checks is None  # labels are believed
     assert differ(8 * claim.rows, 3).keeps_accuracy(-0.002, 0, 1).verdict == "holds"
+
+
+def test_with_as_many_rows_as_are_said_to_tell_most_draws_tell():
+    """That groups are treated more alike, by a second model that lifts the lower rate halfway."""
+
+    def differ(rows, seed):
+        rng = np.random.default_rng(seed)
+        label, group, luck = rng.integers(0, 2, rows), rng.integers(0, 2, rows), rng.random(rows)
+        cells = Cells.of(label, group, classes=[0, 1], group_values=[0, 1])
+        rates = [np.where(label == 1, 0.8 - gap * group, 0.2) for gap in (0.16, 0.08)]
+        return judge(cells, [(luck < rate).astype(int) for rate in rates], NOTION, positive=1, seed=seed)
+
+    told = []
+    for seed in range(12):
+        claim = differ(300, seed).more_alike()
+        if claim.verdict == "cannot tell" and claim.rows is not None:
+            told.append(differ(claim.rows, seed + 100).more_alike().verdict == "holds")
+    assert len(told) >= 6
+    assert np.mean(told) > 0.5
 
 
 def test_without_checked_labels_no_cell_is_named():

@@ -119,6 +119,8 @@ CASES = [
     # accuracy, disparity, decision, why, stored by default, stored with a tolerance
     ((-0.005, 0.004), (-0.1, -0.02), "use-fair", "fairer", "fair", "fair"),
     ((0.001, 0.02), (-0.1, 0.03), "use-fair", "more accurate", "fair", "fair"),
+    ((-0.005, 0.004), (-0.1, 0.005), "use-fair", "no harm", "fair", "fair"),
+    ((-0.03, 0.004), (-0.1, 0.005), "cannot-tell", "unknown", "plain", "fair"),
     ((-0.03, -0.015), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
     ((-0.03, 0.01), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
     ((0.001, 0.02), (0.01, 0.1), "your-call", "other trade", "plain", "fair"),

@@ -217,13 +217,18 @@ class Judgement:
 
     @cached_property
     def _enough(self) -> NDArray[np.bool_]:
-        """Which rates of which groups have people enough, whichever model; others would decide by chance."""
+        """Which rates of which groups have people enough, whichever model; others would decide by chance.
+
+        As many as are labelled so, and as many as are left where flips are undone.
+        """
         cells, there = self.judged.cells, self.judged.weights > 0
         classes, groups = cells.shape
         tables = [
             count_table(cells.label_codes, cells.group_codes, codes, classes, groups, there)
             for codes in self.judged.predictions
         ]
+        each = there.sum() / max(float(self.judged.weights.sum()), 1e-300)
+        tables += [counts.value * each for counts in next(iter(self.worlds()))]
         enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
         return np.asarray(enough.all(axis=0))
 

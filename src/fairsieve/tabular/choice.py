@@ -15,9 +15,11 @@ Chosen = Literal["use-fair", "keep-plain", "your-call", "cannot-tell"]
 Why = Literal[
     "fairer",  # and as accurate, within the price
     "more accurate",  # and no less fair
+    "no harm",  # it may be much fairer, is surely not noticeably less fair, and is as accurate
     "trade",  # fairer, and it may cost more than the price
     "other trade",  # more accurate, and less fair
     "useless",  # it tells nobody apart
+    "neither",  # does the plain one
     "worse",  # less accurate or less fair, and better in nothing
     "alike",  # no difference that matters
     "fair enough",  # the plain model has hardly a gap to narrow
@@ -74,8 +76,8 @@ def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[
     accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
     fairer = found.judged.more_alike(0, 1).verdict
     small = _small(found)
-    if is_useless(found, 1) and not is_useless(found, 0):
-        return "keep-plain", "useless"
+    if is_useless(found, 1):
+        return "keep-plain", "neither" if is_useless(found, 0) else "useless"
     if not found.gaps:  # no two groups have enough people to be compared
         return "cannot-tell", "unknown"
     if fairer == "holds":
@@ -91,6 +93,8 @@ def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[
         return "keep-plain", "alike"
     if found.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
         return "keep-plain", "fair enough"
+    if change["disparity"].value < 0 and disparity[1] <= POLICY.harmless and accuracy[0] >= -price:
+        return "use-fair", "no harm"
     return "cannot-tell", "unknown"
 
 

@@ -28,6 +28,9 @@ class Policy:
         A gap between two groups that few would act on; a larger one is named as a reason against predictions.
     small_change : float
         A change of the disparity that few would act on, or a fifth of the plain model's where that is more.
+    harmless : float
+        By which the disparity may grow at worst, where a fair model that may narrow it much more is used nevertheless:
+        one person in a hundred of a group.
     ignored : float
         Of the weight that its number of rows would give it, below which a cell hardly counts in training.
     mostly_dropped : float
@@ -55,6 +58,7 @@ class Policy:
     accuracy_price: float = 0.01
     acceptable_gap: float = 0.05
     small_change: float = 0.02
+    harmless: float = 0.01
     ignored: float = 0.25
     mostly_dropped: float = 0.5
     near_chance: float = 0.05
