@@ -33,6 +33,23 @@ def simultaneous(count: int) -> float:
     return NormalDist().inv_cdf(1 - 0.025 / max(count, 1))
 
 
+def needed_deviations(apart: float) -> float:
+    """Return the deviations to take at each end of what lies between two values ``apart`` deviations from each other.
+
+    So that 95 % of such intervals hold a truth that is anywhere between them (Imbens and Manski 2004).
+
+    >>> [round(needed_deviations(apart), 3) for apart in (0.0, 1.0, 10.0)]
+    [1.96, 1.681, 1.645]
+    """
+    normal = NormalDist()
+    low, high = normal.inv_cdf(1 - 2 * TAIL), NORMAL
+    for _ in range(40):
+        middle = (low + high) / 2
+        missed = normal.cdf(-middle) + 1 - normal.cdf(middle + apart)
+        low, high = (middle, high) if missed > 2 * TAIL else (low, middle)
+    return high
+
+
 def wilson(hits: float, total: float, normal: float = NORMAL) -> tuple[float, float]:
     """Compute Wilson's score interval of a share; from 0 to 1 where there is nobody.
 

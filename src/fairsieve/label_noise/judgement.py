@@ -23,7 +23,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.intervals import Bounds, Score, bound_change_of_largest, bound_largest, bound_value
+from fairsieve.intervals import (
+    NORMAL,
+    Score,
+    bound_change_of_largest,
+    bound_largest,
+    bound_value,
+    needed_deviations,
+)
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.more_data import checks_needed, rows_needed
 from fairsieve.label_noise.true_counts import (
@@ -355,23 +362,18 @@ def _choose_worlds(
 
 
 def _ways_to_be_wrong(highest: Floats) -> list[Floats]:
-    """List flip rates, (classes, groups), up to the highest: of none, all, one class, one group, or one cell."""
+    """List flip rates, (classes, groups), up to the highest: of none, all, one class, one group, or one cell.
+
+    And half as many, since a gap may close on the way and open again on the other side.
+    """
     classes, groups = highest.shape
-    none = np.zeros_like(highest)
-    ways = [none, np.full_like(highest, highest.min())]
-    for label in range(classes):
-        way = none.copy()
-        way[label] = highest[label].min()
-        ways.append(way)
-    for group in range(groups):
-        way = none.copy()
-        way[:, group] = highest[:, group].min()
-        ways.append(way)
-    for label, group in np.ndindex(classes, groups):
-        way = none.copy()
-        way[label, group] = highest[label, group]
-        ways.append(way)
-    return ways
+    parts = [slice(None), *range(classes), *((slice(None), group) for group in range(groups))]
+    ways = []
+    for part in [*parts, *np.ndindex(classes, groups)]:
+        way = np.zeros_like(highest)
+        way[part] = highest[part].min()
+        ways += [way, way / 2]
+    return [np.zeros_like(highest), *ways]
 
 
 def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
@@ -391,9 +393,17 @@ def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
 
 
 def _widest(scores: Sequence[Score]) -> Score:
-    """Take the value of the first world, and an interval that holds those of all."""
-    bounds: Bounds = min(one.interval[0] for one in scores), max(one.interval[1] for one in scores)
-    return Score(scores[0].value, bounds)
+    """Take the value of the first world, and an interval that holds the truth of whichever world is the true one.
+
+    Worlds apart need less room for chance at each end: a truth near one end is missed there only (Imbens and Manski
+    2004). Ends that are 0 stay, since a disparity is no less.
+    """
+    values = [one.value for one in scores]
+    spread = float(np.mean([one.interval[1] - one.interval[0] for one in scores])) / (2 * NORMAL)
+    part = needed_deviations((max(values) - min(values)) / max(spread, 1e-12)) / NORMAL
+    lows = [value - part * (value - low) if low else 0.0 for value, (low, _) in scores]
+    highs = [value + part * (high - value) for value, (_, high) in scores]
+    return Score(scores[0].value, (min(lows), max(highs)))
 
 
 def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
