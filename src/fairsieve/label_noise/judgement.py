@@ -223,7 +223,7 @@ class Judgement:
         return np.asarray(after - before)
 
     @cached_property
-    def _enough(self) -> NDArray[np.bool_]:
+    def enough(self) -> NDArray[np.bool_]:
         """Which rates of which groups have people enough, whichever model; others would decide by chance.
 
         As many as are labelled so, and as many as are left where flips are undone.
@@ -244,7 +244,7 @@ class Judgement:
         found = []
         for tables in (value[None], drawn):
             tables = grouped_part(tables, self.judged.cells.groups)
-            gaps = gaps_from_table(tables, self.notion, positive=self.positive, counted=self._enough)
+            gaps = gaps_from_table(tables, self.notion, positive=self.positive, counted=self.enough)
             found.append(gaps.reshape(len(tables), -1))
         return found[0][0], found[1]
 
