@@ -315,20 +315,13 @@ def estimate_with_rule(
     data = Samples(checked.data.features, checked.data.labels, pool[cells.group_codes], classes=cells.classes)
     made = _Estimation(checked._replace(data=data))
     found, pooled = made.weigh(verified, seed), made.rule
-    tables: Any = found.verified
-    rates = tables and VerifiedRates(*(table[:, pool] for table in tables))
-    noise, flip_rates = found.noise[:, pool], found.flip_rates[:, pool]
-    highest = None if found.highest_rates is None else found.highest_rates[:, pool]
-    likely = tuple(each.spread(pool) for each in found.likely_rates)
-    found = replace(
-        found,
-        cells=cells,
-        noise=noise,
-        flip_rates=flip_rates,
-        verified=rates,
-        highest_rates=highest,
-        likely_rates=likely,
-    )
+    some: dict[str, Any] = {"likely_rates": tuple(each.spread(pool) for each in found.likely_rates)}
+    for name in ("noise", "flip_rates", "highest_rates"):
+        table = getattr(found, name)
+        some[name] = None if table is None else table[:, pool]
+    if found.verified is not None:
+        some["verified"] = VerifiedRates(*(table[:, pool] for table in found.verified))
+    found = replace(found, cells=cells, **some)
     return found, pooled and (lambda features, labels, groups: pooled(features, labels, pool[groups]))
 
 

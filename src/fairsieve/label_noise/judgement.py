@@ -15,6 +15,7 @@ difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -32,7 +33,6 @@ from fairsieve.intervals import (
     needed_deviations,
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.more_data import checks_needed, rows_needed
 from fairsieve.label_noise.true_counts import (
     DRAWS,
     Judged,
@@ -49,6 +49,11 @@ Floats = NDArray[np.float64]
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
 
+Measure = Callable[
+    [Sequence[Floats]], Floats
+]  # tables of the models, (…, classes, groups, classes) each → values
+
+MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 FEW = 10  # people to measure on; rates of fewer are chance
 HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
 
@@ -418,3 +423,55 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
         _widest([one.disparity for one in judged]),
     )
     return ModelJudgement(accuracy, disparity, rates, judged[0].table)
+
+
+# ---- What would tell
+
+
+def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int) -> int | None:
+    """Compute with how many rows an interval would end before a boundary; None where rows alone will not do it.
+
+    Chance narrows with the root of the rows. What is left, by which the interval is wider than it is ``by_chance``,
+    is not known of the labels and stays.
+    """
+    room, half = abs(found.value - boundary), _reach(found, boundary)
+    chance = min(_reach(by_chance, by_chance.value + boundary - found.value), half)
+    left = room - (half - chance)
+    if left <= chance / math.sqrt(MOST_TIMES):
+        return None
+    return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
+
+
+def checks_needed(
+    judged: Judged, measure: Measure, models: Sequence[int], room: float, chance: float, wrong: float
+) -> int | None:
+    """Compute how many labels, drawn at random, would have to be checked; None where even all of them would not do.
+
+    A check moves the measure by what it is worth to find the label of such a row wrong. So the variance of a check is
+    the sum over kinds of rows of their share · ν(1 − ν) · (that worth)², where ν is the share of labels that are
+    ``wrong``; and chance among the rows stays.
+    """
+    if room <= chance or not 0 < wrong < 1:
+        return None
+    kinds = judged.kinds()
+    total, every = kinds.masses.sum(), np.arange(len(kinds.masses))
+    label, group = kinds.codes[:2]
+    step = total * 1e-4
+    moved = []
+    for model in models:
+        tables = np.tile(kinds.tables(kinds.masses, model), (len(every) + 1, 1, 1, 1))
+        codes = kinds.codes[2 + model]
+        tables[every, label, group, codes] -= step
+        tables[every, (label + 1) % kinds.shape[0], group, codes] += step
+        moved.append(np.maximum(tables, 0.0))
+    values = measure(moved)
+    worth = (values[:-1] - values[-1]) / step * total  # the last table is as it was
+    variance = float(kinds.masses @ worth**2 / total * wrong * (1 - wrong))
+    checks = math.ceil(NORMAL**2 * variance / (room**2 - chance**2))
+    return checks if checks <= len(judged.weights) else None
+
+
+def _reach(found: Score, boundary: float) -> float:
+    """Return how far an interval reaches from its value towards a boundary."""
+    low, high = found.interval
+    return high - found.value if found.value < boundary else found.value - low

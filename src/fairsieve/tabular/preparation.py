@@ -18,8 +18,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
-from fairsieve.tabular.copies import copy_notes
-from fairsieve.tabular.folds import find_copies, set_aside
+from fairsieve.tabular.folds import copy_notes, find_copies, set_aside
 from fairsieve.tabular.partitions.partitions import Partitions, open_table, refuse_in_parts
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import (
