@@ -5,6 +5,8 @@ A place where rows are belongs into ``PLACES``.
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import dask
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve.estimators._dask import DaskRows, _Part
 from fairsieve.training.linear_rows import LinearRows
+from fairsieve.training.parts import DaskEngine, LocalEngine, Part, PartRows
 from fairsieve.training.rows import EVERYTHING, LossLimit
 
 
@@ -26,16 +28,25 @@ def on_a_device(features, labels, groups, shape, weights):
     return LinearRows(*tensors, shape, torch.as_tensor(weights))
 
 
-def in_partitions(features, labels, groups, shape, weights):
-    """Three partitions of a cluster."""
-    classes, values = (list(range(size)) for size in shape)
-    pieces = np.array_split(np.arange(len(labels)), 3)
-    read = [(features[rows], labels[rows], groups[rows], weights[rows]) for rows in pieces]
-    parts = [dask.delayed(_Part)(each, classes, values) for each in read]
-    return DaskRows(parts, [len(rows) for rows in pieces], shape, features[:1])
+def in_parts(make_engine):
+    """Three parts, kept by an engine."""
+
+    def place(features, labels, groups, shape, weights):
+        engine, pieces = make_engine(), np.array_split(np.arange(len(labels)), 3)
+        columns = [[values[rows] for rows in pieces] for values in (features, labels, groups)]
+        parts = engine.keep("parts", Part, *columns, repeat(shape), [weights[rows] for rows in pieces])
+        return PartRows(engine, parts, [len(rows) for rows in pieces], shape, features[:1])
+
+    return place
 
 
-PLACES = {"memory": in_memory, "device": on_a_device, "partitions": in_partitions}
+PLACES = {
+    "memory": in_memory,
+    "device": on_a_device,
+    "parts in memory": in_parts(LocalEngine),
+    "parts in files": in_parts(lambda: LocalEngine(memory=0)),
+    "cluster": in_parts(DaskEngine),
+}
 
 
 def answers(rows, parameters, table, direction, limit):
