@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -57,7 +58,8 @@ TIGHTER = 0.6  # each target is this part of the one before
 SOFTEST, SHARPEST, SHARPER = 0.5, 0.12, 0.7  # temperature of predictions, in spreads of the scores
 STIFFEST, STIFFER, STIFFNESS = 60.0, 1.6, 2.0  # the growth of ρ
 STEPS, FOLD_STEPS = 40, 8  # of L-BFGS: a model that leaves out a fold is close to that of all rows
-WORTH = 5.0  # times its size in gap: what a point of accuracy is worth, where nobody said
+BLENDINGS, BLENDED, BETWEEN = 2, 8, 7  # rounds, models, and points between two of them
+WORTH = 8.0  # times its size in gap: what a point of accuracy is worth, where nobody said
 OUTER, LAST_OUTER = 2, 6  # updates of the multipliers for each target, and for the last ones
 
 
@@ -279,9 +281,43 @@ class _Solver:
         ):
             self.keep(point)
         # A given ratio says that many labels are wrong, on purpose perhaps: constraints would learn from those too.
-        is_met = min(point.gap for point in self.found) <= self.tolerance
-        if not is_met and (self.settings.clean_ratio >= 1.0 or self.settings.tolerance is not None):
+        if not self.is_met and (self.settings.clean_ratio >= 1.0 or self.settings.tolerance is not None):
             self.found.extend(self.constrain(natural))
+        self.blend()
+
+    @property
+    def is_met(self) -> bool:
+        """Whether a point is within the tolerance."""
+        return min(point.gap for point in self.found) <= self.tolerance
+
+    def blend(self) -> None:
+        """Try models between two others, where a tolerance was named: towards it, or towards accuracy within it.
+
+        Where columns have few values, rates jump as one combination of them passes the boundary. Between two models
+        the combinations pass one by one.
+        """
+        for _ in range(BLENDINGS if self.settings.tolerance is not None else 0):
+            different = {(point.gap, point.accuracy): point for point in self.found}
+            fairest = [different[key] for key in sorted(different)]
+            pairs = list(combinations(fairest[:BLENDED], 2))
+            if self.is_met:
+                best = self.found[choose_point(self.found, self.tolerance)]
+                better = [point for point in fairest if point.accuracy > best.accuracy]
+                pairs = [(best, point) for point in better[: BLENDED // 2]]
+            for first, second in pairs:
+                was_met = self.is_met
+                for share in np.linspace(0.0, 1.0, BETWEEN + 2)[1:-1]:
+                    self.found.append(self.mix(first, second, float(share)))
+                if self.is_met and not was_met:
+                    break
+
+    def mix(self, first: Point, second: Point, share: float) -> Point:
+        """Return the point whose models are between those of two others."""
+        both = zip(first.models, second.models, strict=True)
+        models = [a._replace(parameters=(1 - share) * a.parameters + share * b.parameters) for a, b in both]
+        ratios = (1 - share) * first.ratios + share * second.ratios
+        effective = (1 - share) * first.effective + share * second.effective
+        return replace(self.judge(models, ratios, effective=effective), lagrangian=second.lagrangian)
 
     def choose(self, points: list[Point], together: list[Floats]) -> Point:
         """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm."""
@@ -295,10 +331,11 @@ class _Solver:
         for point, table in zip(points, together, strict=True):
             if point.gap > widest:
                 continue
-            # Labels that are wrong in one cell only hide what a fair model gains there; the rows cannot tell which of
-            # the two accuracies is the true one, nor a loss that is within its standard error.
+            # Labels that are wrong in one cell only hide what a fair model gains there, and the rows cannot tell which
+            # of the two accuracies is the true one. What may be lost is known up to its standard error alone, and the
+            # best bargain of many looks better than it is: so the error is added.
             gain, error = max((accuracy_gain(table), accuracy_gain(alike(table))), key=lambda pair: pair[0])
-            if -gain - error <= loss:
+            if -gain + error <= loss:
                 bargains.append((max(point.gap, self.tolerance) - WORTH * gain, len(bargains), point))
         if not bargains:
             return max(points, key=lambda point: point.accuracy)
@@ -339,8 +376,11 @@ class _Solver:
                 state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
             ):
                 self.keep(point)
-        else:
-            self.found.extend(self.constrain(self.found[0], end))
+        constrained = [point for point in self.found if point.lagrangian is not None]
+        if constrained and (end.lagrangian is not None or self.settings.tolerance is not None) and not self.is_met:
+            start = end if end.lagrangian is not None else min(constrained, key=lambda point: point.gap)
+            self.found.extend(self.constrain(self.found[0], start))
+        self.blend()
 
     def train_plainly(self, newton: Newton, start: Floats | None = None, most: int = 100) -> Model:
         """Train on all rows as they come."""
