@@ -74,13 +74,13 @@ class FairRobustClassifier(FairEstimator):
         whatever it costs. When None, 0.02, or one standard error of the widest gap where that is more (the rows could
         not tell), as far as ``max_accuracy_loss`` allows; and the plain model is kept where the fair one is no fairer.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
-        What that may cost in accuracy beside the plain model: not more beyond a standard error of the loss. It is
-        measured on labels as they are believed, or as if every group had the same share of each class if that is
-        kinder, since labels that are wrong in one group hide what a fair model gains. None lifts the limit.
+        What that may cost in accuracy beside the plain model, with a standard error added, so that it surely costs no
+        more. It is measured on labels as they are believed, or as if every group had the same share of each class if
+        that is kinder, since labels that are wrong in one group hide what a fair model gains. None lifts the limit.
     ridge : float or "auto", default="auto"
         How strongly coefficients are held back. Columns are measured by two standard deviations or, of two values, by
-        their distance: there 1 is scikit-learn's C=1. "auto" chooses 1 or more by held-out loss, where rows are few
-        for the columns.
+        their distance: there 1 is scikit-learn's C=1, and a quarter is C=1 on standardised numbers. "auto" begins at a
+        quarter, and where rows are few for the columns it takes more as long as held-out loss surely falls.
     threshold : float or str, default=0.5
         The probability from which on the positive one of two classes is predicted, and at which rates are made
         equal; or a rule that chooses it: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false
@@ -251,19 +251,19 @@ class FairRobustClassifier(FairEstimator):
         compared = self._check_fairness(checked, sensitive_features)
         chances_of = self._estimate(checked, verified)
         believed, given, clean_ratio = self._believe(checked)
-        looked_at, deals, size = (
-            given,
-            self._deal(checked),
-            len(checked.data) if table is None else table.parts.samples,
-        )
-        ridge, cleaning = self._choose_by_held_out(checked, size, believed, given, deals, clean_ratio)
+        looked_at, size = given, len(checked.data) if table is None else table.parts.samples
+        part, is_small = draw_rows(given.samples, MOST_CHOSEN_BY), self._is_small(checked, size)
+        dealt = np.arange(given.samples) if is_small else part
+        deals = self._deal(checked, dealt)
+        own_deals = [deal[np.searchsorted(dealt, part)] for deal in deals]
+        ridge, cleaning = self._choose_by_held_out(believed, given, part, own_deals, is_small, clean_ratio)
         train, folds = believed, None
         if table is not None:
             share = 0.0 if cleaning is None else cleaning.share
             train, believed, given = table.roles(chances_of if clean_ratio == 1.0 else None, share, ridge)
         elif cleaning is not None:
             train = believed.with_weights(believed.host_weights * cleaning.kept)
-        if table is None and deals and self._is_small(checked, size):
+        if table is None and deals and is_small:
             folds = Folds(deals[0], (cleaning.by_fold or None) if cleaning else None)
         self.left_out_ = checked.rows[~cleaning.kept] if cleaning and table is None else np.zeros(0, np.int64)
         judged = believed if self._correction() is None else given
@@ -401,35 +401,36 @@ class FairRobustClassifier(FairEstimator):
         weight = 1.0 if checked.weights is None else float(checked.weights.mean())
         return bool(size * weight < LEARNT_BY_HEART * parameters)
 
-    def _deal(self, checked: Checked) -> list[NDArray[np.int64]]:
-        """Deal the rows to folds, twice; equal rows go to the same one. None where there is too little."""
-        data = checked.data
-        weights = np.ones(len(data)) if checked.weights is None else checked.weights
+    def _deal(self, checked: Checked, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Deal some rows to folds, twice; equal rows go to the same one. None where there is too little."""
+        data = checked.data if len(rows) == len(checked.data) else checked.data.take(rows)
+        weights = np.ones(len(data)) if checked.weights is None else checked.weights[rows]
         masses = np.bincount(data.cells.label_codes, weights)
         if masses[masses > 0].min() < FEWEST:
             return []
-        return [content_folds(data, weights, FOLDS, deal) for deal in range(2)]
+        return content_folds(data, weights, FOLDS, deals=2)
 
     def _choose_by_held_out(
         self,
-        checked: Checked,
-        size: int,
         believed: LinearRows,
         given: LinearRows,
+        part: NDArray[np.int64],
         deals: list[NDArray[np.int64]],
+        is_small: bool,
         clean_ratio: float,
     ) -> tuple[float, Cleaning | None]:
-        """Choose the ridge, and which labels to leave out."""
+        """Choose the ridge, and which labels to leave out, by a part of the rows and two deals of them to folds."""
         known = RIDGES[0] if self.ridge == "auto" else float(self.ridge)
-        if not deals:
+        is_open = self.ridge == "auto" and is_small
+        cleans = clean_ratio >= 1.0 and self.clean_ratio == "auto"
+        if not deals or not (is_open or cleans):
             return known, None
-        part = draw_rows(given.samples, MOST_CHOSEN_BY)
-        few, (outer, inner) = given.take(part), (deal[part] for deal in deals)
-        is_open = self.ridge == "auto" and self._is_small(checked, size)
+        few, (outer, inner) = given.take(part), deals
         ridge = choose_ridge(few, outer) if is_open else known
-        if clean_ratio < 1.0 or self.clean_ratio != "auto":
+        if not cleans:
             return ridge, None
-        cleaning = choose_cleaning(few, believed.take(part), outer, inner, ridge)
+        few_believed = few if believed is given else believed.take(part)
+        cleaning = choose_cleaning(few, few_believed, outer, inner, ridge)
         if cleaning is not None and len(part) < given.samples:
             cleaning = Cleaning(cleaning.share, keep_believable(given, cleaning.share, ridge), [])
         return ridge, cleaning
@@ -463,7 +464,9 @@ class FairRobustClassifier(FairEstimator):
             model = point.models[0]
             believed = np.flatnonzero(to_host(rows.select(model.parameters, model.limit).weights))
         elif estimate is not None and estimate.acts:
-            believed = np.union1d(estimate.believed, estimate.checked)
+            is_believed = np.zeros(len(data), bool)
+            is_believed[estimate.believed] = is_believed[estimate.checked] = True
+            believed = np.flatnonzero(is_believed)
             wrong = estimate.wrong
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
         decision = linear.decision(data.features)

@@ -38,6 +38,7 @@ MOST_COLUMNS = 120  # of the features; those that say most about the labels
 RARE = 0.01  # columns that are almost constant are left out where there are many
 MANY = 40
 CHUNK = 65_536
+CACHED = 2**17  # numbers that are worked on at once
 MOST_CURVED = 8  # numeric columns; they make 36 squares and products
 TREES: Any = {
     "max_iter": 20,
@@ -89,10 +90,17 @@ class Survey:
         """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
         content, exact, by_content = _checksums(data, weights)
-        order = np.lexsort((codes, exact, content))
-        differs = np.ones(len(order), bool)
-        differs[1:] = (np.diff(exact[order]) != 0) | (np.diff(codes[order]) != 0)
-        places = np.cumsum(differs) - 1
+        # Of many samples, those whose checksums are lowest suffice, unless most are the same.
+        for most in (4 * MOST, len(codes)):
+            order = np.arange(len(codes))
+            if most < len(order):
+                order = np.flatnonzero(content <= np.partition(content, most)[most])
+            order = order[np.lexsort((codes[order], exact[order], content[order]))]
+            differs = np.ones(len(order), bool)
+            differs[1:] = (np.diff(exact[order]) != 0) | (np.diff(codes[order]) != 0)
+            places = np.cumsum(differs) - 1
+            if places[-1] >= MOST:
+                break
         looked_at = places < MOST
         members, places = order[looked_at], places[looked_at]
         rows = members[differs[looked_at]]
@@ -151,16 +159,15 @@ def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
     return np.column_stack([features, np.equal.outer(groups, np.arange(first, group_count))])
 
 
-def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deal: int = 0) -> Codes:
-    """Deal samples to folds by what they hold.
+def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deals: int = 1) -> list[Codes]:
+    """Deal samples to folds by what they hold, so many times.
 
     Names and codes of columns and groups, their order, the order of the rows and whether a row stands there twice or
-    weighs 2 do not matter. Another ``deal`` is as good.
+    weighs 2 do not matter.
     """
-    content = _checksums(data, weights)[0]
-    if deal:
-        content = hash_array(content + np.uint64(deal), categorize=False)
-    return _deal(content, data.cells.host_codes.astype(np.int64), weights, count)
+    content, codes = _checksums(data, weights)[0], data.cells.host_codes.astype(np.int64)
+    others = [hash_array(content + np.uint64(deal), categorize=False) for deal in range(1, deals)]
+    return [_deal(each, codes, weights, count) for each in (content, *others)]
 
 
 def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Keys, Codes]:
@@ -170,25 +177,34 @@ def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Keys, Codes]:
     last answer is the order of the columns by that.
     """
     width = int(np.prod(data.features.shape[1:]))
-    parts = [
-        dense(data.features[part]).reshape(-1 if width else len(weights[part]), width)
-        for part in chunks(len(data))
-    ]
-    low = np.min([part.min(axis=0) for part in parts], axis=0).astype(np.float64)
-    high = np.max([part.max(axis=0) for part in parts], axis=0).astype(np.float64)
+    step = max(CACHED // max(width, 1), 1)
+    rows = [slice(first, first + step) for first in range(0, len(data), step)]
+
+    def read(part: slice) -> Floats:
+        values = dense(data.features[part])
+        return values.reshape(-1 if width else len(weights[part]), width)
+
+    edges = [(values.min(axis=0), values.max(axis=0)) for values in map(read, rows)]
+    low = np.min([low for low, _ in edges], axis=0).astype(np.float64)
+    high = np.max([high for _, high in edges], axis=0).astype(np.float64)
     scale = np.divide(LEVELS, high - low, out=np.zeros_like(low), where=high > low)
-    levels, exact, moments = [], [], np.zeros((3, len(low)))
-    for part, own in zip(parts, (weights[part] for part in chunks(len(data))), strict=True):
-        part = part.astype(np.float64) + 0.0  # a negative zero is a zero
-        shares = np.rint((part - low) * scale) / LEVELS
-        levels.append((shares * LEVELS).astype(np.int64).view(np.uint64))
-        exact.append(part.view(np.uint64))
-        moments = moments + np.stack([own @ shares, own @ shares**2, own @ shares**3])
+    levels, moments = [], np.zeros((3, len(low)))
+    for part in rows:
+        shares = read(part) - low
+        shares *= scale
+        np.rint(shares, out=shares)
+        levels.append(shares.astype(np.uint32))
+        shares /= LEVELS
+        squares, own = shares * shares, weights[part]
+        moments = moments + np.stack([own @ shares, own @ squares, own @ (squares * shares)])
     # Sums in another order differ in their last digits.
     rounded = np.rint(moments / weights.sum() * 2.0**30).astype(np.int64).view(np.uint64)
     named = hash_array(np.array([1, 3, 5], np.uint64) @ (rounded * np.uint64(2654435761)), categorize=False)
     factors = named | np.uint64(1)  # odd numbers lose no bit
-    content, whole = (np.concatenate([part @ factors for part in each]) for each in (levels, exact))
+    content = np.concatenate([part.astype(np.uint64) @ factors for part in levels])
+    # A negative zero is a zero.
+    exact = [(read(part).astype(np.float64) + 0.0).view(np.uint64) @ factors for part in rows]
+    whole = np.concatenate(exact)
     # Spread the bits, so that their order says nothing about the samples.
     spread = [hash_array(sums, categorize=False) for sums in (content, whole)]
     return spread[0], spread[1], np.argsort(named, kind="stable")

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.training.linear_rows import LinearRows
-from fairsieve.training.newton import Newton
+from fairsieve.training.newton import Newton, Step
 from fairsieve.training.threads import one_thread
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-RIDGES = (1.0, 4.0, 16.0, 64.0, 256.0)
+RIDGES = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
 SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3)  # of the labels, the least believable first
-STEPS, PRECISION = 4, 1e-4  # a choice needs no more
+STEPS, PRECISION = 6, 1e-4  # a choice needs no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +44,27 @@ class Cleaning:
 
 
 class _Fold:
-    """Models of the rows without a fold, each starting from the one before it."""
+    """Models of the rows without a fold, each starting from the one before it, with its curvature."""
 
-    def __init__(
-        self, whole: Newton, folds: Codes, fold: int, ridge: float, start: Floats | None = None
-    ) -> None:
+    def __init__(self, whole: Newton, folds: Codes, fold: int, near: Step | None = None) -> None:
         rows = cast("LinearRows", whole.rows)
         self.inside, self.outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        self.train, self.shown, self.start = rows.take(self.inside), rows.take(self.outside), start
-        self.newton = Newton(self.train, ridge, whole)
+        self.train, self.shown = rows.take(self.inside), rows.take(self.outside)
+        self.newton = Newton(self.train, whole.ridge, whole)
+        if near is not None:
+            self.begin(whole, near)
+
+    def begin(self, whole: Newton, near: Step) -> None:
+        """Begin from a model of all rows."""
+        self.newton.ridge = whole.ridge
+        self.near = self.newton.adapt(whole, near)
 
     def train_with(self, kept: Mask | None = None) -> Floats:
         """Return the chances of each class for the rows that are left out, (n, classes)."""
         rows = self.train if kept is None else self.train.with_weights(np.asarray(self.train.weights) * kept)
-        steps = 100 if self.start is None else STEPS
-        ones = np.ones(rows.shape)
-        self.start = self.newton.minimise(ones, rows, self.start, most=steps, precision=PRECISION).parameters
-        return self.shown.probabilities(self.start)
+        start, curvature, _ = self.near
+        self.near = self.newton.minimise(np.ones(rows.shape), rows, start, curvature, STEPS, PRECISION)
+        return self.shown.probabilities(self.near.parameters)
 
     def own_chances(self) -> Floats:
         """Return the chance of each label that is left out."""
@@ -70,22 +74,23 @@ class _Fold:
 
 @one_thread("blas")
 def choose_ridge(rows: LinearRows, folds: Codes) -> float:
-    """Choose the strongest ridge up to which the held-out log loss falls, and accuracy does not."""
+    """Choose the strongest ridge up to which the held-out log loss surely falls, by two standard errors."""
     weights = np.asarray(rows.weights)
-    whole = Newton(rows)
-    groups = [_Fold(whole, folds, fold, RIDGES[0]) for fold in np.unique(folds)]
-    lowest, chosen, most = np.inf, RIDGES[0], 0.0
+    whole, near, before = Newton(rows), None, np.full(rows.samples, np.inf)
+    groups = [_Fold(whole, folds, fold) for fold in np.unique(folds)]
+    chosen = RIDGES[0]
     for ridge in RIDGES:
-        loss = right = 0.0
+        whole.ridge = ridge
+        near = _train(whole, near)
+        loss = np.empty(rows.samples)
         for each in groups:
-            each.newton.ridge = ridge
-            chances, labels = each.train_with(), np.asarray(each.shown.labels)
-            own = chances[np.arange(len(labels)), labels]
-            loss -= float(weights[each.outside] @ np.log(np.maximum(own, 1e-12)))
-            right += float(weights[each.outside] @ (chances.argmax(axis=1) == labels))
-        if loss >= lowest or right < most:
-            break
-        lowest, chosen, most = loss, ridge, right
+            each.begin(whole, near)
+            loss[each.outside] = -np.log(np.maximum(each.own_chances(), 1e-12))
+        if np.isfinite(before).all():
+            mean, error = _weigh(before - loss, weights)
+            if mean <= 2 * error:
+                break
+        before, chosen = loss, ridge
     return chosen
 
 
@@ -114,9 +119,12 @@ def choose_cleaning(
     """
     weights, labels = np.asarray(rows.weights), np.asarray(rows.labels)
     whole = Newton(believed, ridge)
-    outer = [_Fold(whole, folds, fold, ridge) for fold in np.unique(folds)]
-    given = [Newton(rows.take(each.inside), ridge, whole) for each in outer]
-    chances = [_own_chances(newton, inner[each.inside]) for newton, each in zip(given, outer, strict=True)]
+    near = _train(whole)
+    outer = [_Fold(whole, folds, fold, near) for fold in np.unique(folds)]
+    chances = []
+    for each in outer:
+        given = Newton(rows.take(each.inside), ridge, whole)
+        chances.append(_own_chances(given, inner[each.inside], given.adapt(whole, near)))
     before = np.zeros(rows.samples)
     for each in outer:
         before[each.outside] = each.train_with().argmax(axis=1) == labels[each.outside]
@@ -127,9 +135,7 @@ def choose_cleaning(
             kept = own >= _cut(own, weights[each.inside], share)
             right[each.outside] = each.train_with(kept).argmax(axis=1) == labels[each.outside]
             found.append(kept)
-        gain = right - before
-        mean = float(weights @ gain) / weights.sum()
-        error = np.sqrt(max(float(weights @ (gain - mean) ** 2), 0.0)) / weights.sum()
+        mean, error = _weigh(right - before, weights)
         if mean <= best:
             break
         best = mean
@@ -137,7 +143,7 @@ def choose_cleaning(
             chosen, masks = share, found
     if not chosen:
         return None
-    own = _own_chances(Newton(rows, ridge, whole), inner)
+    own = _own_chances(Newton(rows, ridge, whole), inner, near)
     by_fold = []
     for each, kept in zip(outer, masks, strict=True):
         by_fold.append(np.ones(rows.samples, bool))
@@ -147,18 +153,29 @@ def choose_cleaning(
 
 def keep_believable(rows: LinearRows, share: float, ridge: float) -> Mask:
     """Say which of many rows to train on, by a model of all of them."""
-    parameters = Newton(rows, ridge).minimise(np.ones(rows.shape), precision=PRECISION).parameters
-    own = rows.own_chances(parameters)
+    own = rows.own_chances(_train(Newton(rows, ridge)).parameters)
     return own >= _cut(own, rows.host_weights, share)
 
 
-def _own_chances(newton: Newton, folds: Codes) -> Floats:
-    """Return the held-out chance of each row's label."""
-    own, start = np.empty(len(folds)), None
+def _weigh(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the mean of values, and its standard error."""
+    mean = float(weights @ values) / weights.sum()
+    return mean, float(np.sqrt(weights @ (values - mean) ** 2)) / weights.sum()
+
+
+def _train(newton: Newton, near: Step | None = None) -> Step:
+    """Train on all rows."""
+    start = None if near is None else near.parameters
+    return newton.minimise(np.ones(newton.masses.shape), start=start, precision=PRECISION)
+
+
+def _own_chances(newton: Newton, folds: Codes, near: Step) -> Floats:
+    """Return the held-out chance of each row's label, by models that start near one of all rows."""
+    own, ones = np.empty(len(folds)), np.ones(newton.masses.shape)
+    near = newton.minimise(ones, None, near.parameters, near.curvature, STEPS, PRECISION)
     for fold in np.unique(folds):
-        each = _Fold(newton, folds, fold, newton.ridge, start)
+        each = _Fold(newton, folds, fold, near)
         own[each.outside] = each.own_chances()
-        start = each.start
     return own
 
 

@@ -149,6 +149,11 @@ class Newton:
             last = promised
         return Step(self.raw(at), curvature, float(first or 0.0))
 
+    def adapt(self, whole: Newton, near: Step) -> Step:
+        """Return a model of all rows as a start for these of them: their curvature is a share of it."""
+        curvature, share = near.curvature, whole.total / self.total
+        return near._replace(curvature=curvature and (lambda gradient: curvature(gradient) * share))
+
     def raw(self, at: Floats) -> Floats:
         """Return standardised parameters in the units of the features."""
         parameters = at.copy()

@@ -33,7 +33,7 @@ from fairsieve.samples import draw_rows
 from fairsieve.selection.search import budget_used
 from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.newton import Newton
+from fairsieve.training.newton import Newton, Step
 from fairsieve.training.ratio_search import (
     TOLERANCE,
     Budget,
@@ -165,14 +165,14 @@ class _Side:
     like: Newton | None = None
 
     @cached_property
-    def newton(self) -> Newton:
-        return Newton(self.table.train, self.ridge, self.like)
+    def plain(self) -> Newton:
+        return Newton(self.table.given, self.ridge, self.like)
 
     @cached_property
-    def plain(self) -> Newton:
+    def newton(self) -> Newton:
         if self.table.given is self.table.train:
-            return self.newton
-        return Newton(self.table.given, self.ridge, self.like)
+            return self.plain
+        return Newton(self.table.train, self.ridge, self.plain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,34 +216,49 @@ def solve(table: Table, settings: SolverSettings, folds: Folds | None = None, ri
     ridge : float
     """
     if table.judged.samples <= MANY:
-        return _Solver(table, settings, folds, ridge).run(None)
+        return _Solver(table, settings, folds, ridge).run()
     part = draw_rows(table.judged.samples, PART)
-    coarse = solve(table.take(part), settings, None if folds is None else folds.take(part), ridge)
-    return _Solver(table, settings, None, ridge).run(coarse)
+    whole = _Solver(table, settings, None, ridge)
+    few = _Solver(table.take(part), settings, folds and folds.take(part), ridge, whole.sides[0].plain)
+    coarse = few.run()
+    return whole.run(coarse, whole.sides[0].plain.adapt(few.sides[0].plain, Step(*few.plain_models[0][:3])))
 
 
 class _Solver:
-    """The solver at work."""
+    """The solver at work; its columns are measured ``like`` those of another."""
 
-    def __init__(self, table: Table, settings: SolverSettings, folds: Folds | None, ridge: float) -> None:
-        self.settings, self.sides = settings, [_Side(table, table, ridge)]
+    plain_models: list[Model]
+
+    def __init__(
+        self,
+        table: Table,
+        settings: SolverSettings,
+        folds: Folds | None,
+        ridge: float,
+        like: Newton | None = None,
+    ) -> None:
+        self.settings, self.sides = settings, [_Side(table, table, ridge, like)]
         for inside, outside in [] if folds is None else folds.split(table):
-            self.sides.append(_Side(inside, outside, ridge, self.sides[0].newton))
+            self.sides.append(_Side(inside, outside, ridge, self.sides[0].plain))
         self.first = 0 if folds is None else 1  # of the models that are judged
         self.given = table.given.confusion().astype(float)
         self.natural = _shares(self.sides[0].newton.masses)
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
         self.budget = Budget(settings.max_iter, settings.report)
         self.found: list[Point] = []
+        self.counted: dict[Point, Floats] = {}  # what the plain model and a point predict together
 
-    def run(self, coarse: Solution | None) -> Solution:
+    def run(self, coarse: Solution | None = None, near: Step | None = None) -> Solution:
         """Find the points, on all rows or from where a part of them led, and choose one."""
-        start = None if coarse is None else coarse.plain.models[0].parameters
-        models = [self.train_plainly(side.plain, start) for side in self.sides]
-        plain = self.judge(models, _shares(models[0].masses))
+        whole = self.sides[0].plain
+        models = [self.train_plainly(whole, near)]
+        near = Step(*models[0][:3])
+        models += [self.train_plainly(side.plain, side.plain.adapt(whole, near)) for side in self.sides[1:]]
+        self.plain_models = models
+        plain = self.judge(_strip(models), _shares(models[0].masses))
         interrupted = False
         try:
-            self.explore(plain) if coarse is None else self.go_on(coarse, plain)
+            self.explore() if coarse is None else self.go_on(coarse, plain)
         except KeyboardInterrupt:
             if not self.found:
                 raise
@@ -265,9 +280,9 @@ class _Solver:
             points, natural, plain, chosen, self.tolerance, stopped, self.budget.done, held_out, together
         )
 
-    def explore(self, plain: Point) -> None:
+    def explore(self) -> None:
         """Find points of both kinds."""
-        start = self.clean(plain)
+        start = self.clean()
         natural = self.keep(start)
         self.set_tolerance(natural)
         if natural.gap <= self.tolerance:
@@ -348,8 +363,7 @@ class _Solver:
 
     def keep(self, point: Point) -> Point:
         """Keep a point, judged by all rows."""
-        models = [model._replace(curvature=None) for model in point.models]
-        self.found.append(self.judge(models, point.ratios, effective=point.effective))
+        self.found.append(self.judge(_strip(point.models), point.ratios, effective=point.effective))
         return self.found[-1]
 
     def go_on(self, coarse: Solution, plain: Point) -> None:
@@ -367,33 +381,43 @@ class _Solver:
                 )
             )
         self.set_tolerance(self.found[0])
-        end = self.choose(self.found, [self.predict_together(plain, point) for point in self.found])
+        points = _front(self.found)
+        end = self.choose(points, [self.predict_together(plain, point) for point in points])
         if end.lagrangian is None:
             self.budget.count()
-            state = self.train(end.models, end.ratios, most=5)
+            models = [end.models[0]._replace(curvature=self.plain_models[0].curvature)]
+            state = self.train(models, end.ratios, most=5)
             self.keep(state)
             for point in search_ratios(
                 state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
             ):
                 self.keep(point)
         constrained = [point for point in self.found if point.lagrangian is not None]
-        if constrained and (end.lagrangian is not None or self.settings.tolerance is not None) and not self.is_met:
+        if (
+            constrained
+            and (end.lagrangian is not None or self.settings.tolerance is not None)
+            and not self.is_met
+        ):
             start = end if end.lagrangian is not None else min(constrained, key=lambda point: point.gap)
             self.found.extend(self.constrain(self.found[0], start))
         self.blend()
 
-    def train_plainly(self, newton: Newton, start: Floats | None = None, most: int = 100) -> Model:
-        """Train on all rows as they come."""
-        step = newton.minimise(np.ones_like(newton.masses), start=start, most=most)
-        return Model(step.parameters, None, step.decrement, EVERYTHING, newton.masses)
+    def train_plainly(self, newton: Newton, near: Step | None = None) -> Model:
+        """Train on all rows as they come, starting near a model of others."""
+        start, curvature = (None, None) if near is None else near[:2]
+        step = newton.minimise(np.ones_like(newton.masses), start=start, curvature=curvature)
+        return Model(*step, EVERYTHING, newton.masses)
 
-    def clean(self, plain: Point) -> Point:
+    def clean(self) -> Point:
         """Find the model with natural ratios: of all rows or, of low losses alone, where the selection settles."""
         if self.settings.clean_ratio >= 1.0:
-            return self.train(plain.models, self.natural, most=100)
+            return self.train(self.plain_models, self.natural, most=100)
         # The first step from a model that knows nothing counts labels, however far they are from the boundary: an
         # optimum would have learnt wrong labels too, and would select them.
-        start = [self.train_plainly(side.newton, most=1) for side in self.sides]
+        start = []
+        for newton in (side.newton for side in self.sides):
+            step = newton.minimise(np.ones_like(newton.masses), most=1)
+            start.append(Model(step.parameters, None, step.decrement, EVERYTHING, newton.masses))
         state = self.train(start, self.natural, most=1)
         while state.models[0].decrement > SETTLED and not self.budget.is_spent:
             self.budget.count()
@@ -564,6 +588,8 @@ class _Solver:
 
     def predict_together(self, plain: Point, point: Point) -> Floats:
         """Count what two models predict together, (classes, groups, plain, other)."""
+        if point in self.counted:
+            return self.counted[point]
         pairs = zip(
             self.sides[self.first :], plain.models[self.first :], point.models[self.first :], strict=True
         )
@@ -571,7 +597,8 @@ class _Solver:
             side.shown.judged.confusion(at_cut(a.parameters, plain.cut), at_cut(b.parameters, point.cut))
             for side, a, b in pairs
         ]
-        return self.sides[0].table.correct(np.sum(tables, axis=0))
+        self.counted[point] = self.sides[0].table.correct(np.sum(tables, axis=0))
+        return self.counted[point]
 
 
 def alike(together: Floats) -> Floats:
@@ -597,6 +624,11 @@ def accuracy_gain(together: Floats) -> tuple[float, float]:
     change = right[:, None, None, :] - right[:, None, :, None]  # −1, 0 or 1 for each row
     mean = float((together * change).sum()) / total
     return mean, float(np.sqrt(max(float((together * change**2).sum()) / total - mean**2, 0.0) / total))
+
+
+def _strip(models: list[Model]) -> list[Model]:
+    """Return models without their curvature, which holds on to the rows."""
+    return [model._replace(curvature=None) for model in models]
 
 
 def _front(points: list[Point]) -> list[Point]:
