@@ -74,9 +74,9 @@ class FairRobustClassifier(FairEstimator):
         whatever it costs. When None, 0.02, or one standard error of the widest gap where that is more (the rows could
         not tell), as far as ``max_accuracy_loss`` allows; and the plain model is kept where the fair one is no fairer.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
-        What that may cost in accuracy beside the plain model, with a standard error added, so that it surely costs no
-        more. It is measured on labels as they are believed, or as if every group had the same share of each class if
-        that is kinder, since labels that are wrong in one group hide what a fair model gains. None lifts the limit.
+        What that may cost at most in accuracy beside the plain model, at 95 % confidence. It is measured on labels as
+        they are believed, or as if every group had the same share of each class if that is kinder, since labels that
+        are wrong in one group hide what a fair model gains. None lifts the limit.
     ridge : float or "auto", default="auto"
         How strongly coefficients are held back. Columns are measured by two standard deviations or, of two values, by
         their distance: there 1 is scikit-learn's C=1, and a quarter is C=1 on standardised numbers. "auto" begins at a

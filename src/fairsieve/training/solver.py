@@ -60,6 +60,7 @@ STIFFEST, STIFFER, STIFFNESS = 60.0, 1.6, 2.0  # the growth of ρ
 STEPS, FOLD_STEPS = 40, 8  # of L-BFGS: a model that leaves out a fold is close to that of all rows
 BLENDINGS, BLENDED, BETWEEN = 2, 8, 7  # rounds, models, and points between two of them
 WORTH = 8.0  # times its size in gap: what a point of accuracy is worth, where nobody said
+SURE = 1.645  # standard errors: one-sided, at 95 %
 OUTER, LAST_OUTER = 2, 6  # updates of the multipliers for each target, and for the last ones
 
 
@@ -348,9 +349,9 @@ class _Solver:
                 continue
             # Labels that are wrong in one cell only hide what a fair model gains there, and the rows cannot tell which
             # of the two accuracies is the true one. What may be lost is known up to its standard error alone, and the
-            # best bargain of many looks better than it is: so the error is added.
+            # best bargain of many looks better than it is: so what may be lost at most is charged.
             gain, error = max((accuracy_gain(table), accuracy_gain(alike(table))), key=lambda pair: pair[0])
-            if -gain + error <= loss:
+            if -gain + SURE * error <= loss:
                 bargains.append((max(point.gap, self.tolerance) - WORTH * gain, len(bargains), point))
         if not bargains:
             return max(points, key=lambda point: point.accuracy)
