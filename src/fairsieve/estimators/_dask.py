@@ -25,7 +25,7 @@ from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.parts import DaskEngine, Part, PartRows, View
-from fairsieve.training.solver import Point
+from fairsieve.training.points import Point
 
 SAMPLE = 100_000  # rows that the estimate looks at
 

@@ -23,6 +23,7 @@ from fairsieve.optional import is_dask
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.points import accuracy_gain
 from fairsieve.training.ratio_search import RateGap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
@@ -110,20 +111,14 @@ def compare_models(
     'no different'
     """
     plain, fair = joint.sum(axis=3), joint.sum(axis=2)
-    total = float(joint.sum())
-    labels = np.arange(len(joint))
-    # How much more often the fair model is right than the plain one: −1, 0 or 1 for each row.
-    right = (labels[:, None] == labels).astype(float)
-    change = right[:, None, None, :] - right[:, None, :, None]
-    mean = float((joint * change).sum()) / total
-    accuracy_error = np.sqrt(max(float((joint * change**2).sum()) / total - mean**2, 0.0) / total)
+    _, accuracy_error = accuracy_gain(joint)
     (plain_accuracy, before), (fair_accuracy, after) = (settings.measure(table) for table in (plain, fair))
     return PlainComparison(
         accuracy=fair_accuracy,
         plain_accuracy=plain_accuracy,
         gap=after[0].size if after else 0.0,
         plain_gap=before[0].size if before else 0.0,
-        accuracy_error=float(accuracy_error),
+        accuracy_error=accuracy_error,
         gap_error=_gap_error(joint, before[0], after[0]) if before else 0.0,
         noise=noise,
         believed=believed,

@@ -40,8 +40,9 @@ from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
+from fairsieve.training.points import Point
 from fairsieve.training.rows import Table
-from fairsieve.training.solver import MANY, Folds, Point, solve
+from fairsieve.training.solver import MANY, Folds, solve
 from fairsieve.validation import check_positive
 
 FOLDS = 5

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,12 @@ from numpy.typing import NDArray
 from fairsieve.samples import draw_rows
 from fairsieve.selection.search import budget_used
 from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
-from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.newton import Newton, Step
+from fairsieve.training.points import Model, Point, Solution, choose_bargain, front, strip
 from fairsieve.training.ratio_search import (
     TOLERANCE,
     Budget,
     SolverSettings,
-    State,
     Stopped,
     choose_point,
     search_ratios,
@@ -59,101 +58,7 @@ SOFTEST, SHARPEST, SHARPER = 0.5, 0.12, 0.7  # temperature of predictions, in sp
 STIFFEST, STIFFER, STIFFNESS = 60.0, 1.6, 2.0  # the growth of ρ
 STEPS, FOLD_STEPS = 40, 8  # of L-BFGS: a model that leaves out a fold is close to that of all rows
 BLENDINGS, BLENDED, BETWEEN = 2, 8, 7  # rounds, models, and points between two of them
-WORTH = 8.0  # times its size in gap: what a point of accuracy is worth, where nobody said
-SURE = 1.645  # standard errors: one-sided, at 95 %
 OUTER, LAST_OUTER = 2, 6  # updates of the multipliers for each target, and for the last ones
-
-
-class Model(NamedTuple):
-    """A linear model in training.
-
-    Attributes
-    ----------
-    parameters : array of shape (outputs, d + 1)
-    curvature : callable, optional
-        Of its last step, to be used again.
-    decrement : float
-        Decrease of the mean loss that its last training promised.
-    limit : LossLimit
-        Up to which loss rows were selected to train it on.
-    masses : array of shape (classes, groups)
-        Weights of those rows.
-    """
-
-    parameters: Floats
-    curvature: Any
-    decrement: float
-    limit: LossLimit
-    masses: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Point(State):
-    """A compromise: the model of all rows and, with folds, those that left one out, which are judged then.
-
-    Attributes
-    ----------
-    counts : array of shape (classes, groups, classes)
-        What is predicted, by true class.
-    effective : array of shape (classes, groups)
-        How much more each cell pulled than its rows would by themselves; below 0, towards another class.
-    lagrangian : Lagrangian, optional
-        What gaps cost, where they were constrained.
-    """
-
-    counts: Floats
-    models: list[Model]
-    effective: Floats
-    shift: Any = 0.0  # of the features that the models were trained on
-    cut: float = 0.0  # of two classes, the score from which on the second is predicted
-    lagrangian: Lagrangian | None = None
-
-    @property
-    def linear(self) -> LinearModel:
-        """The model of all rows, for features that are not shifted.
-
-        Of many classes only the differences between intercepts matter: their mean is 0.
-        """
-        parameters = self.models[0].parameters.copy()
-        parameters[:, -1] -= (parameters[:, :-1] * self.shift).sum(axis=1)
-        if len(parameters) > 1:
-            parameters[:, -1] -= parameters[:, -1].mean()
-        return LinearModel(parameters[:, :-1], parameters[:, -1])
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The compromises between accuracy and equal rates.
-
-    Attributes
-    ----------
-    points : list of Point
-        Those that no other beats in both, from the widest gap to the narrowest.
-    natural : Point
-        The model with natural ratios.
-    plain : Point
-        Plain logistic regression on the labels as given.
-    chosen : Point
-        The one that was asked for.
-    tolerance : float
-        The gap that might remain.
-    stopped : {"met", "cost", "unreachable", "limit", "interrupted"}
-    n_iter : int
-    held_out : bool
-        Whether accuracies and gaps were measured on rows that the models did not see.
-    together : list of arrays of shape (classes, groups, classes, classes)
-        For each point, how often the plain model and it predict which classes together.
-    """
-
-    points: list[Point]
-    natural: Point
-    plain: Point
-    chosen: Point
-    tolerance: float
-    stopped: Stopped
-    n_iter: int
-    held_out: bool
-    together: list[Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +161,7 @@ class _Solver:
         near = Step(*models[0][:3])
         models += [self.train_plainly(side.plain, side.plain.adapt(whole, near)) for side in self.sides[1:]]
         self.plain_models = models
-        plain = self.judge(_strip(models), _shares(models[0].masses))
+        plain = self.judge(strip(models), _shares(models[0].masses))
         interrupted = False
         try:
             self.explore() if coarse is None else self.go_on(coarse, plain)
@@ -264,9 +169,9 @@ class _Solver:
             if not self.found:
                 raise
             interrupted = True
-        natural, points = self.found[0], _front(self.found)
+        natural, points = self.found[0], front(self.found)
         together = [self.predict_together(plain, point) for point in points]
-        chosen = self.choose(points, together)
+        chosen = choose_bargain(points, together, self.tolerance, self.settings)
         stopped: Stopped = "unreachable"
         if interrupted:
             stopped = "interrupted"
@@ -335,28 +240,6 @@ class _Solver:
         effective = (1 - share) * first.effective + share * second.effective
         return replace(self.judge(models, ratios, effective=effective), lagrangian=second.lagrangian)
 
-    def choose(self, points: list[Point], together: list[Floats]) -> Point:
-        """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm."""
-        loss = self.settings.max_accuracy_loss
-        if self.settings.tolerance is not None:
-            return points[choose_point(points, self.tolerance)]
-        if loss is None or self.settings.clean_ratio < 1.0:  # wrong labels hide what is lost
-            loss = np.inf
-        bargains: list[tuple[float, int, Point]] = []
-        widest = max(self.tolerance, self.settings.ceiling, min(point.gap for point in points))
-        for point, table in zip(points, together, strict=True):
-            if point.gap > widest:
-                continue
-            # Labels that are wrong in one cell only hide what a fair model gains there, and the rows cannot tell which
-            # of the two accuracies is the true one. What may be lost is known up to its standard error alone, and the
-            # best bargain of many looks better than it is: so what may be lost at most is charged.
-            gain, error = max((accuracy_gain(table), accuracy_gain(alike(table))), key=lambda pair: pair[0])
-            if -gain + SURE * error <= loss:
-                bargains.append((max(point.gap, self.tolerance) - WORTH * gain, len(bargains), point))
-        if not bargains:
-            return max(points, key=lambda point: point.accuracy)
-        return min(bargains, key=lambda each: each[:2])[2]
-
     def set_tolerance(self, natural: Point) -> None:
         """Set the tolerance that was not named: two points, or what the rows can tell if that is more."""
         if self.settings.tolerance is None and natural.gaps:
@@ -364,7 +247,7 @@ class _Solver:
 
     def keep(self, point: Point) -> Point:
         """Keep a point, judged by all rows."""
-        self.found.append(self.judge(_strip(point.models), point.ratios, effective=point.effective))
+        self.found.append(self.judge(strip(point.models), point.ratios, effective=point.effective))
         return self.found[-1]
 
     def go_on(self, coarse: Solution, plain: Point) -> None:
@@ -382,8 +265,9 @@ class _Solver:
                 )
             )
         self.set_tolerance(self.found[0])
-        points = _front(self.found)
-        end = self.choose(points, [self.predict_together(plain, point) for point in points])
+        points = front(self.found)
+        together = [self.predict_together(plain, point) for point in points]
+        end = choose_bargain(points, together, self.tolerance, self.settings)
         if end.lagrangian is None:
             self.budget.count()
             models = [end.models[0]._replace(curvature=self.plain_models[0].curvature)]
@@ -600,45 +484,6 @@ class _Solver:
         ]
         self.counted[point] = self.sides[0].table.correct(np.sum(tables, axis=0))
         return self.counted[point]
-
-
-def alike(together: Floats) -> Floats:
-    """Weigh cells as if every group had the same share of each class.
-
-    >>> alike(np.array([[[[2.0]], [[1.0]]], [[[1.0]], [[2.0]]]])).ravel().tolist()
-    [1.5, 1.5, 1.5, 1.5]
-    """
-    cells = together.sum(axis=(2, 3))
-    wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / cells.sum()
-    return np.asarray(together * (wanted / np.maximum(cells, 1e-300))[:, :, None, None])
-
-
-def accuracy_gain(together: Floats) -> tuple[float, float]:
-    """Return how much more often the second of two models is right, and the standard error of that.
-
-    >>> gain, error = accuracy_gain(np.array([[[[90.0, 0.0], [0.0, 10.0]]], [[[10.0, 10.0], [0.0, 80.0]]]]))
-    >>> round(gain, 3), round(error, 4)
-    (0.05, 0.0154)
-    """
-    labels, total = np.arange(len(together)), max(float(together.sum()), 1e-300)
-    right = (labels[:, None] == labels).astype(float)
-    change = right[:, None, None, :] - right[:, None, :, None]  # −1, 0 or 1 for each row
-    mean = float((together * change).sum()) / total
-    return mean, float(np.sqrt(max(float((together * change**2).sum()) / total - mean**2, 0.0) / total))
-
-
-def _strip(models: list[Model]) -> list[Model]:
-    """Return models without their curvature, which holds on to the rows."""
-    return [model._replace(curvature=None) for model in models]
-
-
-def _front(points: list[Point]) -> list[Point]:
-    """Return the points that no other beats in both accuracy and gap, from the widest gap to the narrowest."""
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.gap, -point.accuracy)):
-        if not kept or point.accuracy > kept[-1].accuracy:
-            kept.append(point)
-    return kept[::-1]
 
 
 def _shares(masses: Floats) -> Floats:
