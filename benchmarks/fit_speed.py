@@ -127,13 +127,15 @@ def other_fits(features: Any, labels: Any, groups: Any) -> dict[str, Callable[[]
 
 
 def measure_columns(repeats: int) -> dict[str, Any]:
-    """Measure 2,000 × 3, and rows × 30 columns."""
+    """Measure 2,000 × 3, and rows × 30 columns; ExponentiatedGradient where there are few."""
     small = make_synthetic(2000, seed=0)
     found = {}
-    for rows in (2000, 10**4, 10**5, 10**6):
+    for rows in (2000, 6000, 10**4, 10**5, 10**6):
         data = (small.features, small.labels, small.groups) if rows == 2000 else problem(rows, 30)
-        name = f"{rows:,} × {data[0].shape[1]}"
-        found[name] = {key: seconds(fit, repeats) for key, fit in fits(*data).items()}
+        name, compared = f"{rows:,} × {data[0].shape[1]}", fits(*data)
+        if rows <= 6000:
+            compared["ExponentiatedGradient"] = other_fits(*data)["ExponentiatedGradient"]
+        found[name] = {key: seconds(fit, repeats) for key, fit in compared.items()}
     return found
 
 

@@ -17,6 +17,7 @@ ones from the inverse of that table, with no model in between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,30 +121,47 @@ def fit_plain(observed: Observed, start: Floats | None = None) -> FlipModel:
     ``start`` are weights to begin with.
     """
     weights = np.zeros((observed.design.shape[1], observed.classes - 1)) if start is None else start
-    ridge = _ridge(observed)
+    ridge = _ridge(observed).ravel()
 
-    def value_at(weights: Floats) -> float:
-        losses = log_losses(observed.design @ weights, observed.labels)
-        return -float(observed.weights @ losses) - float((ridge * weights**2).sum()) / 2
+    def value_at(flat: Floats) -> float:
+        losses = log_losses(observed.design @ flat.reshape(weights.shape), observed.labels)
+        return -float(observed.weights @ losses) - float(ridge @ flat**2) / 2
 
-    value = value_at(weights)
+    def derivatives_at(flat: Floats) -> tuple[Floats, Floats]:
+        slope, curvature = _slope_and_curvature(observed, flat.reshape(weights.shape))
+        return slope - ridge * flat, curvature + np.diag(ridge)
+
+    flat, value = climb(value_at, derivatives_at, weights.ravel(), CLOSE)
+    shape = observed.group_count, observed.classes
+    likelihood = value + float(ridge @ flat**2) / 2
+    return FlipModel(flat.reshape(weights.shape), np.full(shape, -np.inf), np.zeros(shape), likelihood)
+
+
+def climb(
+    value_at: Callable[[Floats], float],
+    derivatives_at: Callable[[Floats], tuple[Floats, Floats]],
+    start: Floats,
+    close: float,
+) -> tuple[Floats, float]:
+    """Maximise by Newton's method, with shorter steps until the value rises; return where, and the value.
+
+    It ends where a step promises less than ``close``. ``derivatives_at`` returns the slope and the negative curvature.
+    """
+    found, value = start, value_at(start)
     for _ in range(MOST_STEPS):
-        slope, curvature = _slope_and_curvature(observed, weights)
-        penalised = slope - (ridge * weights).ravel()
-        step = _solve(curvature + np.diag(ridge.ravel()), penalised)
-        if penalised @ step < CLOSE:
+        slope, curvature = derivatives_at(found)
+        step = _solve(curvature, slope)
+        if slope @ step < close:
             break
         for length in (1.0, 0.25, 0.06, 0.015):
-            trial = weights + length * step.reshape(weights.shape)
-            found = value_at(trial)
-            if found > value:
+            trial = found + length * step
+            reached = value_at(trial)
+            if reached > value:
                 break
         else:
             break
-        weights, value = trial, found
-    shape = observed.group_count, observed.classes
-    likelihood = value + float((ridge * weights**2).sum()) / 2
-    return FlipModel(weights, np.full(shape, -np.inf), np.zeros(shape), likelihood)
+        found, value = trial, reached
+    return found, value
 
 
 def fit_left_out(observed: Observed, model: FlipModel, folds: Codes) -> Floats:

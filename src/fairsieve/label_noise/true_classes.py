@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from fairsieve.intervals import wilson
+from fairsieve.label_noise.flip_model import climb
 from fairsieve.label_noise.verified import Verification, VerifiedRates
 from fairsieve.selection.cells import Cells
 
@@ -52,7 +53,7 @@ MOST_FEATURES = 60
 LEAST_LOG = -8.0  # of a label's chance by the plain model, where ρ takes it
 MOST_COMPARED = 1_000  # checked rows that those are chosen by
 FOLDS = 5
-STEPS = 30
+CLOSE = 1e-6  # the expected gain in log-likelihood at which a fit stops
 CHUNK = 4_096
 MOST_CHECKED = 20_000  # rows that are learnt from
 DRAWS = 400
@@ -200,19 +201,19 @@ class TrueClassModel:
             self.start, self.hold_group = self.starts[place], hold
             compared = self.tensor(rows[few]), codes[few], weights[few], self.mean
             ridge = self.ridge(HOLD_FEATURE[-1], HOLD_BY_LABEL[-1])
-            told[_newton(*compared, ridge, self.mean)[1]] = self.start, hold
+            told[_maximise(*compared, ridge, self.mean)[1]] = self.start, hold
         self.start, self.hold_group = told[max(told)]
         terms = self.tensor(rows)
         best: tuple[float, Floats, Floats] | None = None
         for feature, by_label in product(HOLD_FEATURE, HOLD_BY_LABEL):
             ridge = self.ridge(feature, by_label)
             start = self.mean if best is None else best[1]
-            found, evidence = _newton(terms[few], codes[few], weights[few], self.mean, ridge, start)
+            found, evidence = _maximise(terms[few], codes[few], weights[few], self.mean, ridge, start)
             if best is None or evidence > best[0]:
                 best = evidence, found, ridge
         assert best is not None
         self.held = best[2]
-        self.found, _ = _newton(terms, codes, weights, self.mean, self.held, best[1])
+        self.found, _ = _maximise(terms, codes, weights, self.mean, self.held, best[1])
 
     def held_out(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
         """Predict checked rows by fits that did not see them, held as firmly as the fit to all."""
@@ -220,7 +221,7 @@ class TrueClassModel:
         found = np.empty((len(rows), self.cells.shape[0]))
         for fold in range(min(FOLDS, len(rows))):
             seen, left = folds != fold, folds == fold
-            values, _ = _newton(terms[seen], codes[seen], weights[seen], self.mean, self.held, self.found)
+            values, _ = _maximise(terms[seen], codes[seen], weights[seen], self.mean, self.held, self.found)
             found[left] = softmax(terms[left] @ values, axis=1)
         return found
 
@@ -240,32 +241,25 @@ def _scale(features: Floats) -> Floats:
     return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
 
 
-def _newton(
+def _maximise(
     terms: Floats, codes: Codes, weights: Floats, mean: Floats, ridge: Floats, start: Floats
 ) -> tuple[Floats, float]:
     """Maximise the penalised likelihood; return the parameters and the log evidence."""
     every = np.arange(len(terms))
 
-    def value_at(values: Floats) -> tuple[float, Floats]:
+    def value_at(values: Floats) -> float:
         logs = log_softmax(terms @ values, axis=1)
-        return float(weights @ logs[every, codes] - 0.5 * ridge @ (values - mean) ** 2), logs
+        return float(weights @ logs[every, codes] - 0.5 * ridge @ (values - mean) ** 2)
 
-    found, (value, logs) = start, value_at(start)
-    for _ in range(STEPS):
-        chances = np.exp(logs)
+    def derivatives_at(values: Floats) -> tuple[Floats, Floats]:
+        chances = softmax(terms @ values, axis=1)
         pull = -chances * weights[:, None]
         pull[every, codes] += weights
-        slope = np.einsum("nc,ncp->p", pull, terms) - ridge * (found - mean)
-        curvature = _curvature(terms, chances, weights, ridge)
-        step, size = np.linalg.solve(curvature, slope), 1.0
-        gain = float(slope @ step)
-        while size > 1e-3 and value_at(found + size * step)[0] < value:
-            size /= 2
-        found = found + size * step
-        value, logs = value_at(found)
-        if gain < 1e-6:
-            break
-    curvature = _curvature(terms, np.exp(logs), weights, ridge)
+        slope = np.einsum("nc,ncp->p", pull, terms) - ridge * (values - mean)
+        return slope, _curvature(terms, chances, weights, ridge)
+
+    found, value = climb(value_at, derivatives_at, start, CLOSE)
+    curvature = derivatives_at(found)[1]
     evidence = value + 0.5 * float(np.log(ridge).sum() - np.linalg.slogdet(curvature)[1])
     return found, evidence
 
