@@ -9,8 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairsieve import FairRobustClassifier
 from fairsieve.metrics import disparity
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate
+from fairsieve.training.points import choose_bargain
 from fairsieve.training.ratio_search import (
     Budget,
     RateGap,
@@ -124,3 +126,44 @@ def test_choice(points, tolerance):
     smallest = min(point.gap for point in points)
     able = [p for p in points if p.gap <= tolerance] or [p for p in points if p.gap <= smallest + tolerance]
     assert chosen == max(able, key=lambda point: (point.accuracy, -point.gap))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 0.5), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=6),
+    st.sampled_from([0.0, 0.01, 0.05, None]),
+)
+def test_the_bargain_costs_no_more_than_allowed(shapes, most):
+    """Nobody pays more than allowed at 95 % confidence, unless there is no such point; without a limit all may be."""
+    points, tables, sure = [], [], []
+    for gap, gained, lost in shapes:
+        table = np.full((2, 1, 2, 2), 100.0)  # one group: both ways to weigh cells are the same
+        table[1, 0, 0, 1], table[1, 0, 1, 0] = gained, lost
+        change = np.repeat([1.0, -1.0, 0.0], [gained + 100, lost + 100, 400])
+        points.append(Point(gap, 0.5 + change.mean()))
+        tables.append(table)
+        sure.append(change.mean() - 1.645 * change.std() / len(change) ** 0.5)
+    settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, max_accuracy_loss=most)
+    chosen = points.index(choose_bargain(points, tables, 0.02, settings))
+    allowed = [place for place, least in enumerate(sure) if most is None or least >= -most - 1e-9]
+    if allowed:
+        assert chosen in allowed
+    else:
+        assert points[chosen].accuracy == max(point.accuracy for point in points)
+
+
+@pytest.mark.filterwarnings("ignore::fairsieve.errors.FairnessWarning")  # it costs accuracy, and says so
+@pytest.mark.parametrize("rows", [3000, 14_000])
+def test_a_tolerance_is_reached_where_columns_have_few_values(rows):
+    """Rates jump from one combination of columns to the next, also beyond the rows that the search itself looks at."""
+    rng = np.random.default_rng(0)
+    groups = (rng.random(rows) < 0.4).astype(int)
+    features = (rng.random((rows, 7)) < 0.25 + 0.3 * groups[:, None] * (np.arange(7) < 3)).astype(float)
+    labels = (rng.logistic(features @ [1.0, 0.8, 0.6, -0.7, 0.5, 0.3, -0.4] - 0.8, 0.7) > 0).astype(int)
+    model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.02)
+    model.fit(features, labels, sensitive_features=groups)
+    assert model.stopped_ == "met"
+    wide = disparity(
+        "equalized_odds", labels, model.predict(features), sensitive_features=groups, method="between_groups"
+    )
+    assert wide == pytest.approx(model.gap_, abs=1e-6)
+    assert wide <= 0.02
