@@ -16,8 +16,9 @@ from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.samples import Samples
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.parts import Part, PartRows, Selection, View
+from fairsieve.training.points import Point
 from fairsieve.training.rows import EVERYTHING
-from fairsieve.training.solver import MANY, Point
+from fairsieve.training.solver import MANY
 
 
 class PartTable:
