@@ -47,19 +47,12 @@ class Doubt:
 
     def rows(self, outputs: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
         """Return beliefs and rivals, (2, samples), from logits."""
-        parts = [
-            self._some_rows(outputs[first : first + len(codes)], codes)
-            for first, codes in self._parts(outputs, where)
-        ]
-        return torch.cat(parts, dim=1) if parts else outputs.new_zeros((2, 0))
-
-    def _parts(self, values: torch.Tensor, where: Any) -> list[tuple[int, torch.Tensor]]:
-        """Return where parts of some samples begin, and the codes of their cells."""
-        codes = self.plan.cells.codes_on(values.device)[where].long()
+        codes = self.plan.cells.codes_on(outputs.device)[where].long()
         chunk = (
-            CHUNK if values.device.type == "cpu" else max(1, len(codes))
+            CHUNK if outputs.device.type == "cpu" else max(1, len(codes))
         )  # each part costs a device its pace
-        return [(first, codes[first : first + chunk]) for first in range(0, len(codes), chunk)]
+        parts = zip(outputs.split(chunk), codes.split(chunk), strict=True)
+        return torch.cat([self._some_rows(*part) for part in parts], dim=1)
 
     def _some_rows(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         groups = self.shares.shape[1]
