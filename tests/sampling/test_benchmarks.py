@@ -31,11 +31,13 @@ def test_every_method_of_the_deep_benchmark_trains_and_is_measured(monkeypatch):
     methods = [*deep.MAIN, *deep.RIVALS]
     rows = [deep.run(raw, ("tint", "uniform 40 %", method, 0), asked) for method in methods]
     rows.append(deep.run(raw, ("blue", "one group 20 %", "ours", 0), asked))
+    asked.width = 0
+    rows.append(deep.run(raw, ("blue", "confused 35 %", "plain", 0), asked))
     for row in rows:
         assert 0 <= row["accuracy"] <= 1
         assert 0 <= row["mean gap"] <= row["disparity"] + 1e-9
         json.dumps(row)
-    kept = {row["method"]: row["kept"] for row in rows[:-1] if "kept" in row}
+    kept = {row["method"]: row["kept"] for row in rows[:-2] if "kept" in row}
     assert kept.keys() == {method for method in methods if method.startswith("ours")} | {"cleaning"}
     assert 0.55 < kept["ours, ratio given"] <= 0.6
 

@@ -35,7 +35,7 @@ class Doubt:
     """How much each label is doubted, for the cells of a plan; above 0 where it is.
 
     A sample has two numbers, averaged over epochs by the sampler: its *belief*, the freed probability of its label, and
-    its *rival*, the largest freed probability of another label as a multiple of what is typical for that.
+    its *rival*, the largest freed probability of another label as a multiple of what was typical for that before.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -319,8 +319,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         def beliefs_and_rivals() -> torch.Tensor:
             return self._rows(doubt, self._checked(outputs, count), everyone, loss)
 
-        doubt.learn_typical(self._agree(beliefs_and_rivals)[0])
-        rows = beliefs_and_rivals()  # relative to what is typical of now, not of a younger network
+        rows = self._agree(beliefs_and_rivals)
+        if (
+            self._averages is None
+        ):  # the first rivals are relative to the first beliefs, later ones to those before
+            doubt.learn_typical(rows[0])
+            rows = beliefs_and_rivals()
         if self._averages is not None:
             rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
         scores = self._scores(rows)
