@@ -144,6 +144,40 @@ plt.show()
 # %%
 # With a ``DataLoader``, let each item of your dataset end with its index: that says whose loss to report.
 #
+# A table of more rows than memory
+# --------------------------------
+#
+# Large tables are folders of files. ``tabular.train``, and ``fairsieve train`` on the command line, take the folder. What
+# does not fit into ``memory`` is read in parts: each is read, encoded and asked for sums, and no more than a few are in
+# memory at a time. Imagine ten million rows and ``memory="4GB"``; we write 30,000 and allow 5 MB. The calls are the same.
+
+import pandas as pd
+
+from fairsieve import tabular
+
+parts = folder / "parts"
+parts.mkdir()
+for place in range(3):
+    woman = rng.random(10_000) < 0.4
+    people = pd.DataFrame({"age": rng.integers(18, 90, 10_000), "hours": rng.normal(40, 9, 10_000)})
+    score = 0.05 * (people["age"] - 50) + 0.08 * (people["hours"] - 40) - 0.5 * woman
+    people["sex"] = np.where(woman, "woman", "man")
+    people["income"] = np.where(score + rng.logistic(size=10_000) > 0, "high", "low")
+    people.to_csv(parts / f"people-{place}.csv", index=False)
+
+result = tabular.train(parts, label="income", sensitive="sex", clean_ratio=0.95, memory="5MB")
+print(result.run.notes[0])
+print(result.decision.sentence)
+
+# %%
+# Predictions are written part by part, into files of the same names:
+
+tabular.predict(result, parts, memory="5MB").save(folder / "predicted")
+print(*sorted(path.name for path in (folder / "predicted").iterdir()))
+
+# %%
+# On several machines: :doc:`/how-to/large-tables`.
+#
 # Where to go from here
 # ---------------------
 #

@@ -7,11 +7,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.tabular.partitions.partitions import bits_of, numbers_of
 from fairsieve.tabular.partitions.source import find_source, parse_memory
+from fairsieve.training.one_hot import OneHot
 
 pytest.importorskip("pyarrow")
 ROWS, MEMORY = 16_000, "3MB"  # more than is solved in one process; less than the rows need
@@ -220,3 +223,27 @@ def test_nothing_stays_where_predicting_fails(in_parts, frame, tmp_path):
     with pytest.raises(FairsieveError, match="hours"):
         tabular.predict(in_parts, folder).save(tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+@given(
+    st.integers(1, 40), st.lists(st.integers(1, 5), max_size=3), st.integers(0, 3), st.integers(0, 2**32 - 1)
+)
+@settings(max_examples=30)
+def test_categories_as_codes_multiply_as_their_columns_do(rows, widths, numbers, seed):
+    rng = np.random.default_rng(seed)
+    codes = (
+        np.array([rng.integers(0, width + 1, rows) for width in widths], np.uint8)
+        .reshape(len(widths), rows)
+        .T
+    )
+    features = OneHot(rng.normal(size=(rows, numbers)), codes, widths)
+    whole = np.zeros((rows, 0))
+    for column, width in zip(codes.T, widths, strict=True):
+        whole = np.hstack([whole, np.equal.outer(column, np.arange(width))])
+    whole = np.hstack([features.numbers, whole])
+    assert np.asarray(features).tolist() == whole.tolist()
+    assert np.asarray(features[rows // 2 :]).tolist() == whole[rows // 2 :].tolist()
+    right, left = rng.normal(size=(whole.shape[1], 2)), rng.normal(size=(3, rows))
+    assert features @ right == pytest.approx(whole @ right)
+    assert left @ features == pytest.approx(left @ whole)
+    assert left[0] @ features == pytest.approx(left[0] @ whole)

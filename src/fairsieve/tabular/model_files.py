@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -27,6 +28,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import FairsieveError, InvalidInputError, spell
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import require
+from fairsieve.tabular.plain_form import from_sklearn, to_sklearn
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, learnt_reading
 from fairsieve.tabular.reading.encoding import CHUNK, Preparation, feature_values, notes_on_new
 from fairsieve.tabular.reading.read import read_data
@@ -41,6 +43,7 @@ TRUSTED = (
     "functools.partial",
     "sklearn.utils.validation.check_array",
 )
+PREPARATION, BOOSTER = TRUSTED[0], TRUSTED[2]
 ARCHIVE = "model.skops"
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 UNKNOWN = ("categories_", "_infrequent_indices")  # where a NaN has a meaning
@@ -100,7 +103,7 @@ def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThr
     return made
 
 
-def make_model(prepared: Preparation, classifier: Any, read: dict[str, Any]) -> Pipeline:
+def make_model(prepared: Preparation | ColumnTransformer, classifier: Any, read: dict[str, Any]) -> Pipeline:
     """Put a fitted preparation and a fitted classifier together, with how the columns were read.
 
     That is kept as plain values: the ``decimal`` mark, what counts as ``missing``, and the formats of the ``columns``.
@@ -126,7 +129,7 @@ def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[N
     for start in range(0, len(values), CHUNK):
         rows = slice(start, start + CHUNK)
         # As they were read: marks of missing values are gone.
-        encoded = pipelines[0]["prepare"].encode(values.iloc[rows])
+        encoded = pipelines[0]["prepare"].encode(values.iloc[rows], np.float64)
         for chances, one in zip(found, pipelines, strict=True):
             chances[rows] = one["model"].predict_proba(encoded)
     return found
@@ -142,7 +145,14 @@ def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64
 
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
-    """Write a model into a folder; equal models give equal bytes."""
+    """Write a model into a folder; equal models give equal bytes.
+
+    Where pandas alone reads the columns as they were read, its preparation is scikit-learn's, and fairsieve is not
+    needed to load it.
+    """
+    if not pipeline.reading_["needs"]:
+        plain = make_model(to_sklearn(pipeline["prepare"]), pipeline["model"], pipeline.reading_)
+        pipeline = plain
     skops = require("skops.io", purpose="keeping a model without pickle")
     write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
 
@@ -165,6 +175,15 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
+
+
+def trusted_types(pipeline: Pipeline) -> list[str]:
+    """Name what somebody who loads a stored model has to trust beside what skops trusts."""
+    needed = {PREPARATION: bool(pipeline.reading_["needs"])}
+    model = getattr(pipeline["model"], "estimator_", pipeline["model"])
+    needed[BOOSTER] = isinstance(model, BoosterClassifier)
+    trees = isinstance(model, HistGradientBoostingClassifier)
+    return [name for place, name in enumerate(TRUSTED) if needed.get(name, place == 1 or trees)]
 
 
 def read_model(folder: Path) -> Pipeline:
@@ -206,6 +225,9 @@ def _load(path: Path) -> Pipeline:
     pipeline = skops.loads(content, trusted=list(TRUSTED))
     if type(pipeline) is not Pipeline or len(pipeline.steps) != 2 or pipeline.memory is not None:
         raise ValueError("it has other steps")
+    if type(pipeline["prepare"]) is ColumnTransformer:
+        _check_numbers(pipeline.steps)
+        pipeline.steps[0] = ("prepare", from_sklearn(pipeline["prepare"]))
     prepared, model = pipeline["prepare"], pipeline["model"]
     if isinstance(model, FixedThresholdClassifier):
         with_threshold(model.estimator_, model.threshold, model.pos_label)  # which checks it

@@ -20,6 +20,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.folds import copy_notes, find_copies, set_aside
 from fairsieve.tabular.partitions.partitions import Partitions, open_table, refuse_in_parts
+from fairsieve.tabular.plain_form import reasons_to_read
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
@@ -210,6 +211,7 @@ class TableProblem:
             else "auto",  # numbers of a data frame have none
             "missing": list(self.asked.reading.missing),
             "columns": {name: vars(one) for name, one in self.formats.items()},
+            "needs": reasons_to_read(self.table, self.formats),
         }
 
 

@@ -18,7 +18,7 @@ class OneHot:
 
     Parameters
     ----------
-    numbers : array of shape (n, k), in single precision
+    numbers : array of shape (n, k)
     codes : integer array of shape (n, categories)
         The value of each category; its width stands for none, which leaves all of its columns 0.
     widths : sequence of int
@@ -36,7 +36,7 @@ class OneHot:
     __array_ufunc__ = None  # so that an array on the left leaves the product to __rmatmul__
     ndim = 2
 
-    def __init__(self, numbers: NDArray[np.float32], codes: NDArray[Any], widths: Sequence[int]) -> None:
+    def __init__(self, numbers: NDArray[Any], codes: NDArray[Any], widths: Sequence[int]) -> None:
         self.numbers, self.codes, self.widths = numbers, codes, tuple(widths)
         self.dtype, self.itemsize = numbers.dtype, numbers.itemsize
         self.shape = len(numbers), numbers.shape[1] + sum(self.widths)
@@ -68,7 +68,7 @@ class OneHot:
 
     def __matmul__(self, coefficients: NDArray[Any]) -> NDArray[np.float64]:
         first = self.numbers.shape[1]
-        found = (self.numbers @ coefficients[:first]).astype(np.float64)
+        found: NDArray[np.float64] = (self.numbers @ coefficients[:first]).astype(np.float64)
         for codes, width in zip(self.codes.T, self.widths, strict=True):
             table = np.zeros((width + 1, coefficients.shape[1]))
             table[:width] = coefficients[first : first + width]

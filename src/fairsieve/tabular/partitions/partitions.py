@@ -130,9 +130,9 @@ class Partitions:
 
     def _find_reading(self, reading: Reading) -> Reading:
         """Read all files of text as the first one that has rows shows."""
-        for piece in self.pieces:
+        for piece in self.pieces if self.source.rows is None else []:
             if piece.path is None:
-                return reading
+                break
             table = piece.read(reading)
             if table is not None:
                 return (

@@ -8,6 +8,7 @@ each group. Sample and witnesses together show what the columns are: a category 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
     places = np.flatnonzero(chosen)
     few = table.take(places)
     frame = pd.DataFrame({name: _used(column) for name, column in few.frame.items()}).set_axis(places)
-    few = InputTable(table.name, frame, table.reading, table.notes)
+    few = replace(few, frame=frame)
     return Surveyed(table.name, len(table), kinds, runs, few, table.rows[places], keys[places])
 
 
@@ -234,7 +235,8 @@ def join_tables(
                 [part.reset_index(drop=True) for part in parts], ignore_index=True
             ).array
     frame = pd.DataFrame(columns, index=index, copy=False)
-    return InputTable(name, frame, tables[0].reading, notes, where=where)
+    odd = frozenset().union(*(table.odd for table in tables))
+    return InputTable(name, frame, tables[0].reading, notes, where=where, odd=odd)
 
 
 def _check_kinds(found: Sequence[Surveyed]) -> None:

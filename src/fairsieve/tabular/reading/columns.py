@@ -60,6 +60,9 @@ def note_kind(text: str) -> NoteKind:
 USUAL = "? NA N/A n/a NaN nan NULL null #N/A <NA> k.A. k.\N{NO-BREAK SPACE}A. \N{EN DASH} \N{EM DASH}"
 FRAME_NAME = "the data frame"
 MISSING = frozenset(("", "k. A.", *USUAL.split(" ")))
+# What pandas takes as missing of itself.
+_PANDAS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+PANDAS_MISSING = frozenset(("", "#N/A N/A", *_PANDAS.split(" ")))
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 
 
@@ -120,7 +123,7 @@ class Reading:
         """Replace what counts as missing by None; add the marks that were among the texts to ``met``."""
         marks = self.marks
         values = [self.value(text) for text in texts] if any(map(NUMBER.fullmatch, marks)) else texts
-        met |= marks.intersection(values)
+        met |= marks.intersection(values) | (MISSING - PANDAS_MISSING).intersection(texts)
         pairs = zip(texts, values, strict=True)
         return [None if text in MISSING or value in marks else text for text, value in pairs]
 
@@ -167,6 +170,9 @@ class InputTable:
         What was done to it, in plain words.
     where : DataFrame, optional
         The ``file`` of each row, and its ``row`` there, where these are rows of a table in parts.
+    odd : set of str
+        What pandas alone would not take as missing, and " " where spaces around values were dropped, or values that are
+        no texts became some.
     """
 
     name: str
@@ -174,6 +180,7 @@ class InputTable:
     reading: Reading
     notes: list[str] = field(default_factory=list)
     where: pd.DataFrame | None = field(default=None, repr=False)
+    odd: frozenset[str] = frozenset()
     _parsed: dict[str, ParsedNumbers] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

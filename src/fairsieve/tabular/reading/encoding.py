@@ -346,20 +346,24 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         there = [name for name in self.kinds if name in X.columns]  # feature_values says which is not
         table = read_frame(X[there], Reading(missing=self.missing))
         kinds = self.kinds | dict.fromkeys(self.dates, "dates")
-        return self.encode(feature_values(table, {name: ColumnFormat(kind) for name, kind in kinds.items()}))
+        values = feature_values(table, {name: ColumnFormat(kind) for name, kind in kinds.items()})
+        return self.encode(values, np.float64)
 
-    def encode(self, values: pd.DataFrame) -> NDArray[Any]:
-        """Encode columns of doubles and of texts (pandas' categories), such as it was fitted to."""
+    def encode(self, values: pd.DataFrame, kind: Any = np.float32) -> NDArray[Any]:
+        """Encode columns of doubles and of texts (pandas' categories), such as it was fitted to.
+
+        In single precision is trained, in double precision predicted, as scikit-learn does.
+        """
         if not self.one_hot:
             codes = [_places(values[name], known) for name, known in self.categories_.items()]
             return np.column_stack([*codes, values[self.numbers_].to_numpy(dtype=np.float64)])
-        return np.asarray(self.compact(values))
+        return np.asarray(self.compact(values, kind))
 
-    def compact(self, values: pd.DataFrame) -> OneHot:
+    def compact(self, values: pd.DataFrame, kind: Any = np.float32) -> OneHot:
         """Encode for a linear model, with categories as codes."""
         widths = [self._width(name) for name in self.categories_]
         first = len(self.numbers_) + len(self.gaps_)
-        found = np.empty((len(values), first), dtype=np.float32)
+        found = np.empty((len(values), first), dtype=kind)
         numbers = values[self.numbers_].to_numpy(dtype=np.float64)
         with_gaps = [self.numbers_.index(name) for name in self.gaps_]
         for start in range(0, len(values) if first else 0, CHUNK):

@@ -257,9 +257,13 @@ def read_text(name: str, content: bytes, reading: Reading) -> InputTable:
     frame = split_rows(name, text, reading.separator)
     names, columns = [name.strip() for name in frame.iloc[0]], []
     blank, met = np.ones(len(frame) - 1, dtype=bool), set[str]()
+    after = f"{reading.separator} "  # spaces at which are dropped, but in quotes
+    if after in text and ('"' not in text or after in re.sub(r'"[^"]*"', "", text)):
+        met.add(" ")
     for place in range(len(names)):
         codes, values = pd.factorize(frame[place].to_numpy()[1:])  # each different text once
         texts = list(map(str.strip, values))
+        met |= {" "} if any(map(str.__ne__, texts, values)) else set()
         empty = codes < 0  # the field is not there at all
         if "" in texts:
             empty |= np.array([not text for text in texts])[codes]
@@ -344,7 +348,7 @@ def _named_table(
             f"No cell of {name} has the value {' or '.join(unmet)} that {spell('--missing')} names.",
         ]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
-    return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
+    return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes, odd=frozenset(met))
 
 
 def _check_line_ends(name: str, text: str, separator: str) -> None:
@@ -501,7 +505,9 @@ def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
         plain = column.astype(object).map(lambda one: one.tolist() if isinstance(one, np.ndarray) else one)
         codes, values = pd.factorize(plain.map(str, na_action="ignore"))
-    return coded(codes, reading.known([str(value).strip() for value in values], met))
+    texts = [str(value).strip() for value in values]
+    met |= {" "} if texts != list(values) else set()
+    return coded(codes, reading.known(texts, met))
 
 
 def with_columns(

@@ -28,7 +28,7 @@ from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.impact_ratios import impact_csv
 from fairsieve.tabular.label_review import Audit
-from fairsieve.tabular.model_files import ARCHIVE, TRUSTED, write_model
+from fairsieve.tabular.model_files import ARCHIVE, trusted_types, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
@@ -156,7 +156,8 @@ def model_card(run: TableRun, decision: Decision) -> str:
         run=run,
         decision=decision,
         columns=len(used(run.problem.features)),
-        trusted=list(TRUSTED if run.trained.kind == "hist-gradient-boosting" else TRUSTED[:3]),
+        trusted=trusted_types(run.model),
+        needs=run.model.reading_["needs"],
         overall=table_markdown(pages.overall_table(run)),
         groups=table_markdown(groups) if rates else "",
     )

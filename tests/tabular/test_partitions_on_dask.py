@@ -1,0 +1,85 @@
+"""A table in parts on a cluster of two processes: the same model, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from tests.tabular.test_partitions import ROLES, coefficients, people, write_parts
+
+from fairsieve import tabular
+from fairsieve.errors import FairsieveError
+from fairsieve.tabular.partitions import partitions
+from fairsieve.training.parts import PartRows
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
+import dask.dataframe as dd
+from dask.utils import key_split
+from distributed import Client, LocalCluster
+
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+SETTINGS = {**ROLES, "clean_ratio": 0.9}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_parts(people(), tmp_path_factory.mktemp("data") / "parts", 3)
+
+
+@pytest.fixture(scope="module")
+def local(folder):
+    return tabular.train(folder, memory="3MB", **SETTINGS)
+
+
+def address(cluster):
+    return cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are signals")
+def test_a_worker_that_is_killed_costs_its_parts_and_nothing_else(folder, local, monkeypatch):
+    ask, names = PartRows.ask, set()
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster, set_as_default=False) as client:
+
+        def kill_once(self, *arguments, **options):
+            if not names:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+            found = ask(self, *arguments, **options)
+            names.update(
+                map(key_split, client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks]))
+            )
+            return found
+
+        monkeypatch.setattr(PartRows, "ask", kill_once)
+        remote = tabular.train(folder, backend=address(cluster), **SETTINGS)
+    for which in ("plain", "fair"):
+        expected, found = (coefficients(getattr(run.run.trained, which)) for run in (local, remote))
+        assert found == pytest.approx(expected, abs=1e-6)
+    assert remote.decision.outcome == local.decision.outcome
+    assert remote.suspects["row_in_file"].tolist() == local.suspects["row_in_file"].tolist()
+    assert "encoding" in names  # what the dashboard shows
+
+
+def test_a_scheduler_that_goes_away_is_an_error_and_nothing_stays(folder, monkeypatch, tmp_path):
+    ask, asked = PartRows.ask, []
+    monkeypatch.setattr(partitions, "CONNECT", 5)  # seconds, for the test
+    with LocalCluster(**CLUSTER) as cluster:
+
+        def close_once(self, *arguments, **options):
+            asked.append(arguments)
+            if len(asked) == 3:
+                cluster.close()
+            return ask(self, *arguments, **options)
+
+        monkeypatch.setattr(PartRows, "ask", close_once)
+        with pytest.raises(FairsieveError, match="scheduler no longer answers"):
+            tabular.train(folder, backend=address(cluster), **SETTINGS).save(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dask_data_frame_is_worked_on_where_dask_works(local, folder):
+    frame = dd.read_parquet(folder)
+    found = tabular.train(frame, **SETTINGS)
+    expected = coefficients(local.run.trained.fair)
+    assert coefficients(found.run.trained.fair) == pytest.approx(expected, abs=1e-6)
