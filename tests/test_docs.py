@@ -173,3 +173,13 @@ def test_the_columns_of_a_file_are_documented(run_folder, file):
         if name not in ("x1", "x2", "group_", "label_")
     ]
     assert own == re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+
+
+READMES = [*(ROOT / "src").rglob("README.md"), DOCS / "architecture.md", ROOT / "CONTRIBUTING.md"]
+
+
+def test_the_files_that_readmes_and_recipes_name_are_there():
+    there = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    for readme in READMES:
+        for name in re.findall(r"`([\w/]+\.py)`", readme.read_text("utf-8")):
+            assert any(path.endswith(f"/{name}") or path == name for path in there), f"{readme}: {name}"
