@@ -32,7 +32,7 @@ class Line:
     ----------
     method : Method
     values : list of float
-        Accuracy and disparity; empty without results.
+        Accuracy and disparity (NaN where too few people are compared); empty without results.
     given : list of float
         The same on the labels as they are given, where ``values`` are for right labels.
     apart : list of Difference or None
@@ -89,10 +89,12 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
         if line.values:
             place = present.index(line.method)
             model, changes = judged.models[place], judged.change(0, place)
-            right = [model.accuracy.value, model.disparity.value]
+            right, given = [model.accuracy.value, model.disparity.value], line.values
             scores = [changes[name] for name in ("accuracy", "disparity")] if place else []
             apart = [(score.value, *score.interval) for score in scores]
-            line = Line(line.method, right, line.values, apart, line.seconds)
+            if model.disparity.interval == (0.0, 0.0):  # no rate has people enough to compare
+                right[1], given, apart[1:] = np.nan, [given[0], np.nan], [None] * len(apart[1:])
+            line = Line(line.method, right, given, apart, line.seconds)
         lines.append(line)
     return Summary(lines, first, runs, judged.basis, estimate)
 

@@ -199,7 +199,7 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     for head in (*heads, "seconds", *(["tuning"] if is_tuned else [])):
         table.add_column(head, justify="right")
     for line in found.lines:
-        cells = [number(value) for value in (*line.values, *line.given)]
+        cells = ["–" if isnan(value) else number(value) for value in (*line.values, *line.given)]
         cells += [f"{seconds:.2f}" for seconds in line.seconds[: 1 + is_tuned]]
         table.add_row(line.method.title, *(cells or ["–"] * (len(table.columns) - 1)))
     Console().print(table)
