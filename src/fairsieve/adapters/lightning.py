@@ -66,16 +66,9 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
                 f"selected; got {type(given).__name__}"
             )
         size, limit = given.batch_size * trainer.world_size, trainer.max_epochs
-        self.sieve = Sieve.of_length(
-            given.dataset,
-            self.labels,
-            self.sensitive_features,
-            size,
-            max_epochs=None if limit in (None, -1) else limit,
-            max_steps=trainer.max_steps,
-            accumulated=trainer.accumulate_grad_batches,
-            **self.options,
-        )
+        limits = None if limit in (None, -1) else limit, trainer.max_steps, trainer.accumulate_grad_batches
+        data = given.dataset, self.labels, self.sensitive_features, size
+        self.sieve = Sieve.of_length(limits, *data, **self.options)
         self.sieve.convert = trainer.precision_plugin.convert_input
         self.sieve.precision = trainer.precision_plugin.forward_context
         self.sieve.probe(pl_module, given.collate_fn)

@@ -91,23 +91,17 @@ class Sieve:
         self.precision: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     @classmethod
-    def of_length(
-        cls,
-        dataset: Dataset[Any],
-        labels: Any,
-        sensitive_features: Any,
-        batch_size: int,
-        *,
-        max_epochs: float | None,
-        max_steps: int,
-        accumulated: int,
-        **options: Any,
-    ) -> Self:
-        """Return a sieve for a training that ends after so many epochs or optimiser steps; warn where it is short."""
+    def of_length(cls, limits: Any, dataset: Any, labels: Any, *data: Any, **options: Any) -> Self:
+        """Return a sieve for a training of known length; warn where that is short.
+
+        ``limits`` are the epochs and the optimiser steps after which it ends, and the batches of a step. The others are
+        as for the sieve.
+        """
         samples = len(set_aside(len(labels), options.get("held_out", 0.0), 0)[0])
-        length = count_epochs(max_epochs, max_steps, samples, batch_size, accumulated)
+        epochs, steps, accumulated = limits
+        length = count_epochs(epochs, steps, samples, data[-1], accumulated)
         whole = None if length is None else max(1, math.ceil(length))  # the last one may end early
-        sieve = cls(dataset, labels, sensitive_features, batch_size, **({"epochs": whole} | options))
+        sieve = cls(dataset, labels, *data, **({"epochs": whole} | options))
         sieve._check_length(length)
         return sieve
 

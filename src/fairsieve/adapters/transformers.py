@@ -70,19 +70,11 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def get_train_dataloader(self) -> Any:
-        asked = {"forward": _forward_logits} | self.sieve_options
-        self.sieve = Sieve.of_length(
-            self.train_dataset,
-            asked.pop("labels"),
-            asked.pop("sensitive_features"),
-            self.args.train_batch_size * self.args.world_size,
-            max_epochs=self.args.num_train_epochs
-            if self.args.max_steps <= 0
-            else None,  # steps come before epochs
-            max_steps=self.args.max_steps,
-            accumulated=self.args.gradient_accumulation_steps,
-            **asked,
-        )
+        own, options = self.args, {"forward": _forward_logits} | self.sieve_options
+        epochs = own.num_train_epochs if own.max_steps <= 0 else None  # steps come before epochs
+        limits = epochs, own.max_steps, own.gradient_accumulation_steps
+        data = self.train_dataset, options.pop("labels"), options.pop("sensitive_features")
+        self.sieve = Sieve.of_length(limits, *data, own.train_batch_size * own.world_size, **options)
         self.sieve.precision = self.autocast_smart_context_manager
         loader = self.sieve.loader(
             collate_fn=self.data_collator,
