@@ -60,7 +60,9 @@ class Rules(NamedTuple):
     seed: int
     warmup_epochs: int
     has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
-    count_offset: float  # added to a cell's count where its mean loss is taken
+    count_offset: float = (
+        0.0  # added to a cell's count where its mean loss is taken, as the paper's authors do
+    )
 
 
 class Judged(NamedTuple):
@@ -101,9 +103,6 @@ class Plan:
         What the ratios' step compares between groups: cell losses (the paper's) or error rates.
     pos_label : label, optional
         The positive class; the last of two when None.
-    count_offset : int
-        Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its authors'
-        code has 1 for equalized odds.
     batching : {"even", "paper"}
         ``"even"``: every epoch has as many batches as all samples fill, going through a smaller selection again; each
         batch has the floor or the ceiling of every cell's quota, and so has the whole epoch. ``"paper"``: as many as
@@ -141,7 +140,6 @@ class Plan:
         weighted: bool = True,
         signal: SignalName = "loss",
         pos_label: Any | None = None,
-        count_offset: int = 0,
         batching: Batching = "even",
         seed: int = 0,
         backend: str | Backend = "auto",
@@ -178,7 +176,6 @@ class Plan:
             check_seed("seed", seed),
             check_at_least("warmup_epochs", warmup_epochs, 0),
             cells.has_ungrouped,
-            float(check_at_least("count_offset", count_offset, 0)),
         )
         self.balance: Balance | None = None
         if step_size is None:
