@@ -19,11 +19,9 @@ class PredictArguments(TypedDict, total=False):
     memory: str | None
 
 
-class ReviewArguments(PredictArguments, total=False):
-    """What a table holds; a run may say what the label and the groups are."""
+class TableArguments(PredictArguments, total=False):
+    """What a table holds, but for the label and the groups."""
 
-    label: str
-    sensitive: Sequence[str]
     seed: int
     bins: Sequence[str]
     small_groups: Literal["stop", "merge", "ignore"]
@@ -33,20 +31,20 @@ class ReviewArguments(PredictArguments, total=False):
     verified: Sequence[Any]
 
 
-class AuditArguments(PredictArguments, total=False):
+class ReviewArguments(TableArguments, total=False):
+    """What a table holds; a run may say what the label and the groups are."""
+
+    label: str
+    sensitive: Sequence[str]
+
+
+class AuditArguments(TableArguments, total=False):
     """What a table holds, and what fairness asks for."""
 
     label: Required[str]
     sensitive: Required[Sequence[str]]
     positive: str | None
     fairness: str
-    seed: int
-    bins: Sequence[str]
-    small_groups: Literal["stop", "merge", "ignore"]
-    drop: Sequence[str]
-    categories: Sequence[str]
-    dates: Sequence[str]
-    verified: Sequence[Any]
 
 
 class TrainArguments(AuditArguments, total=False):
