@@ -11,6 +11,8 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.answers import _stands_out, tell_revealed
+from fairsieve.tabular.evaluation import Share
 
 # Filled in with version 0.1 for the table of odd_table().
 OLD_SHEET = """\
@@ -185,3 +187,21 @@ def test_a_label_may_be_called_unsure(tmp_path):
     sheet = tabular.review(data, label="income", sensitive="sex", rows=3).save(tmp_path / "review.html")
     answers = pd.read_csv(sheet, dtype=str).assign(verified_label=["unsure", "(unsure)", ""])
     assert len(left(data, answers)) == 79
+
+
+@pytest.mark.parametrize(
+    ("black", "others", "told"),
+    [
+        (
+            (10, 44),
+            (0, 156),
+            "Of the checked labels, 10 of 44 of Black are wrong, and 0 of 156 of all others.",
+        ),
+        ((4, 44), (9, 156), "13 of 200 checked labels are wrong."),
+        ((1, 44), (0, 156), "1 of 200 checked labels is wrong."),
+    ],
+)
+def test_what_checks_reveal_names_a_group_only_where_that_is_sure(black, others, told):
+    by_group = {"Black": Share(*black), "White": Share(*others)}
+    wrong = Share(black[0] + others[0], black[1] + others[1])
+    assert tell_revealed({"wrong": wrong, "stands_out": _stands_out(by_group)}) == told

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from fairsieve import tabular
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.answers import tell_revealed
 
 COUNT = 800
 
@@ -128,6 +129,7 @@ def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path
     everywhere = np.mean([a != b for a, b in zip(truth[0], truth[1]["income"], strict=True)])
     # Although labels in doubt were drawn more often; one interval in twenty misses by a little.
     assert low - 0.02 <= everywhere <= high + 0.02
+    assert result.decision.sentence.startswith(tell_revealed(found))
     assert run.notes[0].startswith(f"Of 79 checked labels {sum(wrong)} are wrong")
     assert "1 without an answer" in run.notes[0]
     # Two shares on one page, each of what it is.

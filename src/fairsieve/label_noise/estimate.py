@@ -319,8 +319,9 @@ def estimate_with_rule(
     for name in ("noise", "flip_rates", "highest_rates"):
         table = getattr(found, name)
         some[name] = None if table is None else table[:, pool]
-    if found.verified is not None:
-        some["verified"] = VerifiedRates(*(table[:, pool] for table in found.verified))
+    rates: Any = found.verified  # tables of one shape
+    if rates is not None:
+        some["verified"] = VerifiedRates(*(table[:, pool] for table in rates))
     found = replace(found, cells=cells, **some)
     return found, pooled and (lambda features, labels, groups: pooled(features, labels, pool[groups]))
 
