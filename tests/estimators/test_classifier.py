@@ -437,6 +437,41 @@ def fit_quietly(X, y, z, weights=None, **options):
         return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
 
 
+@settings(max_examples=5, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    samples=st.integers(150, 500),
+    classes=st.integers(2, 3),
+    clean_ratio=st.sampled_from(["auto", 0.9, 1.0]),
+    tolerance=st.sampled_from([None, 0.05]),
+)
+def test_names_orders_constants_and_copies_move_no_probability(
+    seed, samples, classes, clean_ratio, tolerance
+):
+    """Numbers, categories with few values, columns that hold as many ones as another, and rows that are there twice."""
+    rng = np.random.default_rng(seed)
+    groups, half = rng.integers(0, 3, samples), np.arange(samples) % 2
+    categories = [rng.integers(0, 2, samples), rng.permutation(half), rng.permutation(half)]
+    X = np.c_[rng.normal(size=(samples, 2)) + 0.5 * groups[:, None], np.transpose(categories)]
+    labels = np.digitize(
+        X[:, 0] + X[:, 2] + 0.4 * groups + rng.normal(size=samples), [1.0, 2.0][: classes - 1]
+    )
+    columns, rows = rng.permutation(5), rng.permutation(samples)
+    weights = rng.integers(1, 3, samples)
+    options = {"clean_ratio": clean_ratio, "tolerance": tolerance}
+    expected = fit_quietly(X, labels, groups, weights, **options).predict_proba(X)
+    names, copies = np.array(["c", "a", "b"])[groups], np.repeat(rows, weights[rows])
+    for features, y, z, counted in (
+        (X[:, columns], labels, groups, weights),
+        (np.c_[np.full(samples, 7.0), X], labels, groups, weights),
+        (X, labels, names, weights),
+        (X[copies], labels[copies], groups[copies], None),
+    ):
+        model = fit_quietly(features, y, z, counted, **options)
+        shown = {5: X, 6: features}[features.shape[1]] if counted is None else features
+        assert np.abs(model.predict_proba(shown) - expected).max() <= 1e-6
+
+
 def test_weights_that_sum_to_less_than_the_rows_are_shares(data):
     one, shares = (
         fit_quietly(data.features, data.labels, data.groups, weights, tolerance=0.05)
@@ -468,7 +503,7 @@ def test_each_point_of_a_path_under_a_given_ratio_knows_its_own_suspects(data):
         own = point.predict(data.features)[suspects["row"]]
         assert (own == suspects["suggested"]).all()
         assert set(suspects["row"]).isdisjoint(point.sample_indices_)
-        assert 1000 < len(point.sample_indices_) <= 1.05 * 1350
+        assert 1000 < len(point.sample_indices_) < 1500
     again = pickle.loads(pickle.dumps(model)).at(tolerance=1.0)
     pd.testing.assert_frame_equal(again.suspects(), model.at(tolerance=1.0).suspects())
 

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.estimators._arrangement import MOST_ARRANGED, Arrangement
 from fairsieve.estimators._parts import PartTable
 from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.inputs import (
@@ -252,10 +253,16 @@ class FairRobustClassifier(FairEstimator):
         compared = self._check_fairness(checked, sensitive_features)
         chances_of = self._estimate(checked, verified)
         believed, given, clean_ratio = self._believe(checked)
-        looked_at, size = given, len(checked.data) if table is None else table.parts.samples
-        part, is_small = draw_rows(given.samples, MOST_CHOSEN_BY), self._is_small(checked, size)
+        looked_at, arranged, arrangement = given, checked, None
+        if table is None and self.device in (None, "cpu") and given.samples * given.columns <= MOST_ARRANGED:
+            arrangement = Arrangement.of(checked, believed.host_labels)
+            arranged = arrangement.arrange(checked)
+            given = arrangement.relabel(looked_at, LinearRows.of(arranged.data, arranged.weights).near_zero())
+            believed = given if believed is looked_at else arrangement.relabel(believed, given)
+        size = len(arranged.data) if table is None else table.parts.samples
+        part, is_small = draw_rows(given.samples, MOST_CHOSEN_BY), self._is_small(arranged, size)
         dealt = np.arange(given.samples) if is_small else part
-        deals = self._deal(checked, dealt)
+        deals = self._deal(arranged, dealt)
         own_deals = [deal[np.searchsorted(dealt, part)] for deal in deals]
         ridge, cleaning = self._choose_by_held_out(believed, given, part, own_deals, is_small, clean_ratio)
         train, folds = believed, None
@@ -266,8 +273,13 @@ class FairRobustClassifier(FairEstimator):
             train = believed.with_weights(believed.host_weights * cleaning.kept)
         if table is None and deals and is_small:
             folds = Folds(deals[0], (cleaning.by_fold or None) if cleaning else None)
-        self.left_out_ = checked.rows[~cleaning.kept] if cleaning and table is None else np.zeros(0, np.int64)
-        judged = believed if self._correction() is None else given
+        self.left_out_, to_true = np.zeros(0, np.int64), self._correction()
+        if cleaning is not None and table is None:
+            kept = cleaning.kept if arrangement is None else cleaning.kept[arrangement.place]
+            self.left_out_ = checked.rows[~kept]
+        if to_true is not None and arrangement is not None:
+            to_true = to_true[arrangement.groups]
+        judged = believed if to_true is None else given
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(
                 cells,
@@ -277,8 +289,9 @@ class FairRobustClassifier(FairEstimator):
                 report=report,
                 ceiling=without if compared else np.inf,
             )
-            rows = Table(train, believed, judged, given, self._correction())
-            solution = solve(rows, settings, folds, ridge)
+            solution = solve(Table(train, believed, judged, given, to_true), settings, folds, ridge)
+            if arrangement is not None:
+                solution = arrangement.restore(solution, looked_at, given)
         self.ridge_ = ridge
         self._solution, self._points, self._positive = solution, solution.points, settings.positive
         self.tolerance_ = solution.tolerance
@@ -314,7 +327,8 @@ class FairRobustClassifier(FairEstimator):
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.chosen)
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
-        chosen_point = solution.natural if self.is_plain_ else solution.chosen
+        by_natural = self.is_plain_ or solution.chosen.lagrangian is not None
+        chosen_point = solution.natural if by_natural else solution.chosen
         self._believed: dict[str, NDArray[np.int64]] = {}
         self._kept = checked.rows
         linear = LinearModel(self.coef_, self.intercept_)
@@ -322,9 +336,10 @@ class FairRobustClassifier(FairEstimator):
         if table is not None:
             table.list_suspects(self, chosen_point)
         elif self._selects and given.samples <= MANY:
-            doubts = [
-                self._doubt(checked, looked_at, each, each.linear, clean_ratio) for each in self._points
-            ]
+            # Where gaps were constrained, the model with natural ratios had selected the rows.
+            selecting = [each if each.lagrangian is None else solution.natural for each in self._points]
+            pairs = zip(selecting, self._points, strict=True)
+            doubts = [self._doubt(checked, looked_at, by, each.linear, clean_ratio) for by, each in pairs]
             self._keep_doubts(dict(enumerate(doubts)))
         self._tell()
         return self
