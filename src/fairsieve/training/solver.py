@@ -277,14 +277,11 @@ class _Solver:
                 state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
             ):
                 self.keep(point)
-        constrained = [point for point in self.found if point.lagrangian is not None]
-        if (
-            constrained
-            and (end.lagrangian is not None or self.settings.tolerance is not None)
-            and not self.is_met
-        ):
-            start = end if end.lagrangian is not None else min(constrained, key=lambda point: point.gap)
-            self.found.extend(self.constrain(self.found[0], start))
+        is_named = self.settings.tolerance is not None
+        if not self.is_met and (is_named or end.lagrangian is not None):
+            able = [point for point in self.found if point.lagrangian is not None]
+            fairest = min(able, key=lambda point: point.gap, default=None)
+            self.found.extend(self.constrain(self.found[0], fairest if end.lagrangian is None else end))
         self.blend()
 
     def train_plainly(self, newton: Newton, near: Step | None = None) -> Model:
