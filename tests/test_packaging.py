@@ -58,17 +58,18 @@ def test_two_builds_are_the_same_bytes(built):
 
 
 def test_all_sources_are_in_it_and_nothing_else(built):
-    sources = {
-        path.relative_to(ROOT / "src").as_posix()
-        for path in (ROOT / "src" / "fairsieve").rglob("*")
+    sources = {  # in the wheel, and where they stand in the archive
+        path.relative_to(folder).as_posix(): path.relative_to(ROOT).as_posix()
+        for folder in (ROOT / "src", ROOT / "reproduction")
+        for path in folder.glob("fairsieve*/**/*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     wheel, archive = built[0]
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert packed == sources
+    assert packed == set(sources)
     with tarfile.open(archive) as names:
         inside = {name.partition("/")[2] for name in names.getnames()}
-    assert inside >= {f"src/{name}" for name in sources} | {
+    assert inside >= set(sources.values()) | {
         "Makefile",
         "conftest.py",
         "constraints.txt",

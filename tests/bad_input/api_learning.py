@@ -63,7 +63,7 @@ ENTRIES = [
     Bad("fit: features for samples", lambda: fit(None, X),
         "data", "must be Samples", "got ndarray", "Samples(features, labels, groups)"),
     Bad("fit: a misspelt method", lambda: trained(method="fairsive"),
-        "method", "must be one of", "got 'fairsive'", "lr, itlm, fairbatch, fairsieve"),
+        "method", "must be one of", "got 'fairsive'", "lr, itlm, fairbatch, sample-selection"),
     Bad("fit: a misspelt setting", lambda: trained(epoch=3),
         "settings", "must be among", "got 'epoch'", "Did you mean 'epochs'?"),
     Bad("fit: no epoch", lambda: trained(epochs=0), "epochs", f"{WHOLE} 1", "got 0", "at least 1"),
