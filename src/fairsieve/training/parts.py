@@ -65,6 +65,11 @@ class Engine(Protocol):
         """Keep parts no longer."""
 
 
+def local_threads() -> int:
+    """Return how many parts this machine works on at a time."""
+    return min(os.cpu_count() or 1, 8)
+
+
 class _Stored(NamedTuple):
     """A part in a file."""
 
@@ -84,7 +89,7 @@ class LocalEngine:
 
     def __init__(self, memory: int | None = None, threads: int | None = None) -> None:
         self.left, self.lock = memory, threading.Lock()
-        self.threads = threads or min(os.cpu_count() or 1, 8)
+        self.threads = threads or local_threads()
         self.folder: Path | None = None
         self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="fairsieve-parts")
 

@@ -16,6 +16,7 @@ from fairsieve.errors import InvalidInputError, spell
 from fairsieve.optional import is_dask, require
 from fairsieve.tabular.reading.columns import InputTable, Reading
 from fairsieve.tabular.reading.read import BYTE_ORDER_MARKS, UNPACKERS, ZIP, read_frame, read_part, read_text
+from fairsieve.training.parts import local_threads
 
 ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 PACKED = (".gz", ".bz2", ".xz", ".zip")
@@ -24,7 +25,7 @@ VALUE_BYTES = 110  # of memory for each value of a table that is trained on whol
 TEXT_VALUES = 6  # letters of a CSV file to a value
 PACKED_VALUES = 1.5  # bytes of a packed one
 BLOCK = 2**22  # bytes that are looked at for the end of a row
-PIECE_SHARE = 500  # bytes of memory for each value of a piece: several are worked on at a time
+PIECE_SHARE = 250  # bytes of memory for each value of a piece that is worked on; several are at a time
 
 
 class Size(NamedTuple):
@@ -132,7 +133,7 @@ def find_source(data: Any, memory: int) -> Source | None:
     sizes = [_measure(path) for path in paths]
     known = [size.rows for size in sizes]
     rows = None if None in known else sum(known)  # type: ignore[arg-type]
-    most = memory / PIECE_SHARE
+    most = memory / PIECE_SHARE / local_threads()
     cut: list[Piece] = []
     for path, size in zip(paths, sizes, strict=True):
         cut += _cut(path, size, most) if size.values > most else [Piece(path.name, path)]
@@ -191,7 +192,7 @@ def _split(path: Path, memory: int) -> Source | None:
     size = _measure(path)
     if size.values * VALUE_BYTES <= memory:
         return None
-    pieces = _cut(path, size, memory / PIECE_SHARE)
+    pieces = _cut(path, size, memory / PIECE_SHARE / local_threads())
     note = (
         f"{path.name} is larger than the memory allowed ({memory / 1e9:.3g} GB, {spell('--memory')}), so it was read "
         f"in {len(pieces)} parts."
