@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.estimators import classifier
 from fairsieve.tabular.partitions.partitions import bits_of, numbers_of
 from fairsieve.tabular.partitions.source import find_source, parse_memory
 from fairsieve.training.one_hot import OneHot
@@ -46,6 +47,14 @@ def write_parts(frame, folder, parts=4, kind="parquet"):
         else:
             part.to_csv(folder / f"part-{place}.csv", index=False)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rows_in_their_order():
+    """Keep rows in memory in the order of the parts; small tables are put into one of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classifier, "MOST_ARRANGED", 0)
+        yield
 
 
 @pytest.fixture(scope="module")
