@@ -143,10 +143,20 @@ class Forecast:
         """Count predictions, (classes, groups, predicted)."""
         return np.asarray((self.members.T @ predictions).reshape(*self.shape, -1))
 
-    def accuracy(self, weights: Floats) -> float:
-        """Return the share of right predictions that is forecast."""
-        predicted = self._score(weights).argmax(axis=1)
-        return float(self.chances[np.arange(len(predicted)), predicted].mean())
+    def loss(self, before: Floats, after: Floats) -> float:
+        """Forecast how much less accurate the model of other weights is.
+
+        It is the lower of two answers, as in :func:`~fairsieve.training.points.choose_bargain`: by the rows as they
+        are, and as if every group had the same share of each class.
+        """
+        cells = self.joint.sum(axis=0)
+        wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / cells.sum()
+        alike = (self.joint * (wanted / np.maximum(cells, 1e-300))).sum(axis=2)
+        rows = np.arange(len(alike))
+        first, second = (self._score(weights).argmax(axis=1) for weights in (before, after))
+        return min(
+            float((chances[rows, first] - chances[rows, second]).mean()) for chances in (self.chances, alike)
+        )
 
     def gap(self, weights: Floats, start: Floats, table: Floats) -> float:
         """Forecast the widest gap, from what a model fitted with the weights ``start`` predicts out of fold."""

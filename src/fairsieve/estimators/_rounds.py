@@ -360,17 +360,10 @@ class Rounds:
         target = self.tolerance
         while target < known.gap:
             pulls = forecast.solve(state.pulls, target, state.table)
-            lost = forecast.accuracy(known.pulls) - forecast.accuracy(pulls)
-            if (
-                self.settings.tolerance is not None
-                or self.max_accuracy_loss is None
-                or lost <= self.max_accuracy_loss
-            ):
-                return (
-                    None
-                    if any(np.allclose(pulls, each.pulls, atol=1e-3) for each in self.done_rounds)
-                    else pulls
-                )
+            most = None if self.settings.tolerance is not None else self.max_accuracy_loss
+            if most is None or forecast.loss(known.pulls, pulls) <= most:
+                is_known = any(np.allclose(pulls, each.pulls, atol=1e-3) for each in self.done_rounds)
+                return None if is_known else pulls
             self.costs_too_much = True
             target *= 2
         return None

@@ -39,8 +39,11 @@ from fairsieve.selection.fairness import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_rows import LinearRows
-from fairsieve.training.ratio_search import choose_point
+from fairsieve.training.points import choose_bargain
+from fairsieve.training.ratio_search import SolverSettings, choose_point
 from fairsieve.validation import shown
+
+Floats = NDArray[np.float64]
 
 CLEANED_ON = 10_000  # rows, at most, that say how many labels to leave out
 INNER = 5  # folds inside, by which labels are found that are hard to believe
@@ -71,7 +74,8 @@ class SieveClassifier(FairEstimator):
         fold. When None, 0.02, or one standard error of the widest gap where that is more; then the plain model is
         kept where the fair one is not measurably better.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
-        How much accuracy the fair model may cost, out of fold, where no tolerance is named; None for any.
+        What the fair model may cost at most in accuracy, out of fold, where no tolerance is named, at 95 % confidence,
+        measured as :class:`~fairsieve.FairRobustClassifier` does; None for any.
     max_iter : int, default=3
         The most rounds after the plain one. Each costs as many fits as there are folds.
     cv : int, splitter, iterable or None, default=3
@@ -293,7 +297,7 @@ class SieveClassifier(FairEstimator):
             for place in range(len(rounds))
             if compared and place
         }
-        best = self._choose_round(rounds)
+        best = self._choose_round(rounds, together, settings)
         self.comparison_ = self._comparisons.get(best)
         best = 0 if self._prefers_plain() else best
         plain_copy = plain.fit(None)
@@ -355,22 +359,12 @@ class SieveClassifier(FairEstimator):
             masks[-1][seen] = keep_believable(table.take(seen), cleaning.share, ridge)
         return Cleaning(cleaning.share, keep_believable(table, cleaning.share, ridge), masks)
 
-    def _choose_round(self, rounds: list[Round]) -> int:
-        """Return the place of the most accurate round within the tolerance, where it does no harm; else 0.
-
-        Where no tolerance is named, a round may cost ``max_accuracy_loss`` of accuracy, and none is worse than the
-        plain one in accuracy and in gap.
-        """
-        plain, places = rounds[0], list(range(1, len(rounds)))
+    def _choose_round(self, rounds: list[Round], together: list[Floats], settings: SolverSettings) -> int:
+        """Return the place of a round: within the tolerance that was named, or of the best bargain."""
         if self.tolerance is None:
-            most = 1.0 if self.max_accuracy_loss is None else self.max_accuracy_loss
-            places = [
-                place
-                for place in places
-                if plain.accuracy - rounds[place].accuracy <= most
-                and (rounds[place].gap < plain.gap or rounds[place].accuracy > plain.accuracy)
-            ]
-        return places[choose_point([rounds[place] for place in places], self.tolerance_)] if places else 0
+            best = choose_bargain(rounds, together, self.tolerance_, settings)
+            return next(place for place, each in enumerate(rounds) if each is best)
+        return 1 + choose_point(rounds[1:], self.tolerance_) if len(rounds) > 1 else 0
 
     def _choose(self, place: int) -> None:
         """Take another round."""

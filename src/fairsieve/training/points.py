@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairsieve.training.constraints import Lagrangian
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.ratio_search import SolverSettings, State, Stopped, choose_point
+from fairsieve.training.ratio_search import SolverSettings, State, Stopped, Trained, choose_point
 from fairsieve.training.rows import LossLimit
 
 Floats = NDArray[np.float64]
@@ -121,8 +122,8 @@ def front(points: list[Point]) -> list[Point]:
 
 
 def choose_bargain(
-    points: list[Point], together: list[Floats], tolerance: float, settings: SolverSettings
-) -> Point:
+    points: Sequence[Trained], together: Sequence[Floats], tolerance: float, settings: SolverSettings
+) -> Trained:
     """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm.
 
     ``together`` is what the plain model and each point predict together. Labels that are wrong in one cell only hide
@@ -137,7 +138,7 @@ def choose_bargain(
         most = np.inf
     widest = max(tolerance, settings.ceiling, min(point.gap for point in points))
     within = [pair for pair in zip(points, together, strict=True) if pair[0].gap <= widest]
-    bargains: list[tuple[float, int, Point]] = []
+    bargains: list[tuple[float, int, Trained]] = []
     for point, table in within:
         gain, error = max(accuracy_gain(table), accuracy_gain(alike(table)))
         if SURE * error - gain <= most:
