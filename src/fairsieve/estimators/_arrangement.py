@@ -62,9 +62,7 @@ class Arrangement:
             [_rounded(each) for each in (spread @ share, weights @ share**2, weights @ share)]
         )
         columns = columns[(high > low)[columns]] if (high > low).any() else columns
-        masses = [
-            _rounded(np.bincount(cells.group_codes, each, cells.shape[1])) for each in (spread, weights)
-        ]
+        masses = [_rounded(_count(cells.group_codes, each, cells.shape[1])) for each in (spread, weights)]
         groups = np.lexsort([*masses, np.arange(cells.shape[1]) >= cells.named_groups])
         rank = np.argsort(groups)
         factors = hash_array(np.arange(len(columns)), categorize=False) | np.uint64(1)
@@ -90,14 +88,14 @@ class Arrangement:
             group_values=list(range(cells.shape[1])),
         )
         weights = np.ones(len(data)) if checked.weights is None else checked.weights
-        counts = np.bincount(self.place, weights, len(self.first))
+        counts = _count(self.place, weights, len(self.first))
         return Checked(samples, counts, np.arange(len(self.first)), len(self.first))
 
     def relabel(self, rows: LinearRows, like: LinearRows) -> LinearRows:
         """Return arranged rows under other labels; chances of equal rows are averaged."""
         chances = rows.chances
         if chances is not None:
-            weighted = [np.bincount(self.place, rows.weights * each, len(self.first)) for each in chances.T]
+            weighted = [_count(self.place, rows.weights * each, len(self.first)) for each in chances.T]
             chances = np.stack(weighted, axis=1) / like.host_weights[:, None]
         return like.with_labels(rows.host_labels[self.first], chances)
 
@@ -134,6 +132,11 @@ class Arrangement:
             chosen=back(solution.chosen),
             together=[table[:, self.rank] for table in solution.together],
         )
+
+
+def _count(places: Codes, weights: Floats, size: int) -> Floats:
+    """Add up weights by place."""
+    return np.asarray(np.bincount(places, weights, size), np.float64)
 
 
 def _rounded(sums: Floats) -> Floats:

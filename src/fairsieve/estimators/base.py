@@ -260,6 +260,12 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
         )
 
+    @property
+    def _most_updates(self) -> int:
+        """The most updates."""
+        most: int = self.max_iter
+        return most
+
     def _check_parameters(self) -> None:
         """Check the parameters that decide when to stop."""
         check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
@@ -267,7 +273,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_share("tolerance", self.tolerance)
         if self.max_accuracy_loss is not None:
             check_share("max_accuracy_loss", self.max_accuracy_loss)
-        check_at_least("max_iter", self.max_iter, 1)
+        check_at_least("max_iter", self._most_updates, 1)
 
     def _settings(self, cells: Cells, compared: bool, **more: Any) -> SolverSettings:
         """Say what is compared between groups, and when to stop."""
@@ -277,7 +283,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             positive=positive_code(notion.name, cells, self.pos_label),
             named_groups=cells.named_groups if compared else 0,
             tolerance=None if self.tolerance is None else float(self.tolerance),
-            max_iter=self.max_iter,
+            max_iter=self._most_updates,
             classes=len(cells.classes),
             max_accuracy_loss=self.max_accuracy_loss,
             **more,
@@ -311,7 +317,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 FairsieveWarning,
             ),
             "limit": (
-                f"the widest gap is {gap:.3f} after max_iter={self.max_iter} updates, above the tolerance of "
+                f"the widest gap is {gap:.3f} after max_iter={self._most_updates} updates, above the tolerance of "
                 f"{self.tolerance_:.3g}: raise max_iter",
                 ConvergenceWarning,
             ),

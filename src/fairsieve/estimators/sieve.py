@@ -45,6 +45,7 @@ from fairsieve.validation import shown
 
 Floats = NDArray[np.float64]
 
+ROUNDS = 2  # so that a default fit costs at most ten plain ones: benchmarks/sieve_cost.py
 CLEANED_ON = 10_000  # rows, at most, that say how many labels to leave out
 INNER = 5  # folds inside, by which labels are found that are hard to believe
 
@@ -76,8 +77,9 @@ class SieveClassifier(FairEstimator):
     max_accuracy_loss : float in [0, 1] or None, default=0.01
         What the fair model may cost at most in accuracy, out of fold, where no tolerance is named, at 95 % confidence,
         measured as :class:`~fairsieve.FairRobustClassifier` does; None for any.
-    max_iter : int, default=3
-        The most rounds after the plain one. Each costs as many fits as there are folds.
+    max_iter : int or None, default=None
+        The most rounds after the plain one. Each costs as many fits as there are folds. When None, 2, or 3 where a
+        tolerance is named.
     cv : int, splitter, iterable or None, default=3
         The folds behind the losses. A number deals the samples of every class and group evenly; a splitter
         of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
@@ -170,7 +172,7 @@ class SieveClassifier(FairEstimator):
         clean_ratio: float | Literal["auto"] = "auto",
         tolerance: float | None = None,
         max_accuracy_loss: float | None = 0.01,
-        max_iter: int = 3,
+        max_iter: int | None = None,
         cv: Any = 3,
         threshold: float | str = 0.5,
         keep_path: bool = False,
@@ -284,7 +286,7 @@ class SieveClassifier(FairEstimator):
         )
         compared = sensitive_features is not None and cells.named_groups > 1
         counts = np.ones(len(cells)) if checked.weights is None else checked.weights
-        with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
+        with progress_bar("sieving", self._most_updates, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
             aim = None if self.tolerance is not None else self.max_accuracy_loss
             search = Rounds(fits, counts[entries.rows], settings, rule, aim)
@@ -358,6 +360,12 @@ class SieveClassifier(FairEstimator):
             masks.append(np.ones(len(data), bool))
             masks[-1][seen] = keep_believable(table.take(seen), cleaning.share, ridge)
         return Cleaning(cleaning.share, keep_believable(table, cleaning.share, ridge), masks)
+
+    @property
+    def _most_updates(self) -> int:
+        """The most rounds: who names a tolerance wants it met, and not to spend no more than ten plain fits."""
+        default = ROUNDS if self.tolerance is None else ROUNDS + 1
+        return default if self.max_iter is None else self.max_iter
 
     def _choose_round(self, rounds: list[Round], together: list[Floats], settings: SolverSettings) -> int:
         """Return the place of a round: within the tolerance that was named, or of the best bargain."""
