@@ -103,7 +103,9 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
             } - {0}
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
             of_data = "" if data == "synthetic" else f" of {TITLES[data]}"
-            fewer = f" (FR-Train: {' and '.join(map(str, sorted(counts)[:-1]))})" if len(counts) > 1 else ""
+            fewer = (
+                f" ({' or '.join(map(str, sorted(counts)[:-1]))} for some methods)" if len(counts) > 1 else ""
+            )
             parts.append(f"{max(counts, default=0)} {what}{of_data}{fewer}")
     return f"Means ± deviations over {', '.join(parts)}."
 
