@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
@@ -49,10 +49,7 @@ Floats = NDArray[np.float64]
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
 
-Measure = Callable[
-    [Sequence[Floats]], Floats
-]  # tables of the models, (…, classes, groups, classes) each → values
-
+FEWEST_CHECKS, MOST_CHECKS = 50, 10_000  # that are advised
 MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 FEW = 10  # people to measure on; rates of fewer are chance
 HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
@@ -134,7 +131,7 @@ class Judgement:
     worlds: Callable[[], Iterable[World]]
     given: Judgement | None = None
     flawless: tuple[int, ...] = ()
-    doubt: float = 0.0  # the share of wrong labels that checks would have to find
+    estimate: CleanRatioEstimate | None = None  # what is known of the labels, where they are not believed
 
     @property
     def on_given_labels(self) -> Judgement:
@@ -204,6 +201,16 @@ class Judgement:
 
     def _claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
         """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
+        asked = name, boundary, first, second
+        if asked not in self._claims:
+            self._claims[asked] = self._judge_claim(*asked)
+        return self._claims[asked]
+
+    @cached_property
+    def _claims(self) -> dict[tuple[str, float, int, int], Claim]:
+        return {}
+
+    def _judge_claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
         found = self.change(first, second)[name]
         low, high = found.interval
         below, above = high < boundary, low >= boundary
@@ -211,21 +218,36 @@ class Judgement:
             return Claim("holds" if below == (name == "disparity") else "fails")
         by_chance = self.on_given_labels.change(first, second)[name]
         rows = rows_needed(found, boundary, by_chance, len(self.judged.weights))
-        chance = (by_chance.interval[1] - by_chance.interval[0]) / 2
-        models = [range(len(self.judged.predictions))[model] for model in (first, second)]
-        measure = self._accuracy_change if name == "accuracy" else self._disparity_change
-        room = abs(found.value - boundary)
-        return Claim(
-            "cannot tell", rows, checks_needed(self.judged, measure, models, room, chance, self.doubt)
-        )
+        return Claim("cannot tell", rows, self._checks_needed(name, boundary, first, second))
 
-    def _accuracy_change(self, tables: Sequence[Floats]) -> Floats:
-        before, after = (accuracy_from_table(each) for each in tables)
-        return np.asarray(after - before)
+    def _checks_needed(self, name: str, boundary: float, first: int, second: int) -> int | None:
+        """Find how many labels, drawn at random, would have to be checked; None where many would not do.
 
-    def _disparity_change(self, tables: Sequence[Floats]) -> Floats:
-        before, after = (np.abs(self._gaps(each[0], each)[1]).max(axis=1, initial=0.0) for each in tables)
-        return np.asarray(after - before)
+        Checks are imagined whose answers are as likely as the estimate has it, twice as many each time, until both of
+        two such draws tell.
+        """
+        if self.estimate is None:
+            return None
+        chances, rng = _chances(self.estimate), np.random.default_rng(self.judged.seed)
+        turns, order = rng.random((2, len(chances))), rng.permutation(len(chances))
+        passed = np.cumsum(chances, axis=1)[:, :-1]
+        checks = FEWEST_CHECKS
+        while checks <= min(len(chances), MOST_CHECKS):
+            told = []
+            for turn in turns:
+                codes = np.full(len(chances), -1)
+                rows = order[:checks]
+                codes[rows] = (passed[rows] < turn[rows, None]).sum(axis=1)
+                known = replace(self.estimate, unseen=chances, verified_codes=codes, verified_weight=None)
+                worlds = count_by_checks(self.judged, known)
+                low, high = replace(self, worlds=partial(list, worlds))._compare(first, second)[name].interval
+                told.append(high < boundary or low >= boundary)
+                if not told[-1]:
+                    break
+            if all(told):
+                return checks
+            checks *= 2
+        return None
 
     @cached_property
     def enough(self) -> NDArray[np.bool_]:
@@ -331,15 +353,16 @@ def judge(
         flawless = [
             model for model, codes in enumerate(judged.predictions) if (codes[rows] == truth[rows]).all()
         ]
-    doubt = 0.0 if estimate is None else _share_in_doubt(estimate)
-    return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless), doubt)
+    return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless), estimate)
 
 
-def _share_in_doubt(estimate: CleanRatioEstimate) -> float:
-    """Return the likeliest share of wrong labels; half of the upper end, where it is not known."""
+def _chances(estimate: CleanRatioEstimate) -> Floats:
+    """Return how likely each class is the true one; where it is not known, as if half as many were wrong as may be."""
     if estimate.acts:
-        return float(estimate.wrong.mean())
-    return (1 - estimate.interval[0]) / 2
+        return estimate.true_class
+    wrong, classes = (1 - estimate.interval[0]) / 2, estimate.cells.shape[0]
+    given = np.eye(classes)[estimate.cells.label_codes]
+    return given * (1 - wrong) + (1 - given) * wrong / max(classes - 1, 1)
 
 
 def _choose_worlds(
@@ -440,35 +463,6 @@ def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int) -> i
     if left <= chance / math.sqrt(MOST_TIMES):
         return None
     return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
-
-
-def checks_needed(
-    judged: Judged, measure: Measure, models: Sequence[int], room: float, chance: float, wrong: float
-) -> int | None:
-    """Compute how many labels, drawn at random, would have to be checked; None where even all of them would not do.
-
-    A check moves the measure by what it is worth to find the label of such a row wrong. So the variance of a check is
-    the sum over kinds of rows of their share · ν(1 − ν) · (that worth)², where ν is the share of labels that are
-    ``wrong``; and chance among the rows stays.
-    """
-    if room <= chance or not 0 < wrong < 1:
-        return None
-    kinds = judged.kinds()
-    total, every = kinds.masses.sum(), np.arange(len(kinds.masses))
-    label, group = kinds.codes[:2]
-    step = total * 1e-4
-    moved = []
-    for model in models:
-        tables = np.tile(kinds.tables(kinds.masses, model), (len(every) + 1, 1, 1, 1))
-        codes = kinds.codes[2 + model]
-        tables[every, label, group, codes] -= step
-        tables[every, (label + 1) % kinds.shape[0], group, codes] += step
-        moved.append(np.maximum(tables, 0.0))
-    values = measure(moved)
-    worth = (values[:-1] - values[-1]) / step * total  # the last table is as it was
-    variance = float(kinds.masses @ worth**2 / total * wrong * (1 - wrong))
-    checks = math.ceil(NORMAL**2 * variance / (room**2 - chance**2))
-    return checks if checks <= len(judged.weights) else None
 
 
 def _reach(found: Score, boundary: float) -> float:
