@@ -215,8 +215,8 @@ class FairRobustClassifier(FairEstimator):
         sensitive_features : n values, or several columns of them, which are crossed
             Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
-            A weight of 2 is the same as the sample twice; a sample of weight 0 is left out. Weights that sum to less than
-            there are samples are shares, and are given the mean 1.
+            A weight of 2 is the same as the sample twice; a sample of weight 0 is left out. Weights that sum to less
+            than there are samples are shares, and are given the mean 1.
         verified_labels : n labels, optional
             The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given
             labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"``.
