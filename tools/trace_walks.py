@@ -3,8 +3,8 @@
     python tools/trace_walks.py [update] [fit] [train] [table1]
 
 A profiler sees every call outside of imports. Two modules call each other where each calls a function, method or class
-of the other directly. A closure that is handed over, and a generator that another module goes through, are no calls of
-the module that they were written in. The numbers in docs/architecture.md come from here.
+of the other directly. A function that is handed over as an argument, and a generator that another module goes through,
+are no calls of the module that they were written in. The numbers in docs/architecture.md come from here.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Tracer:
         self.functions.add(f"{called}:{code.co_qualname}")
         modules = [module for module in self._stack if module is not None]
         self.depth = max(self.depth, 1 + sum(a != b for a, b in pairwise(modules)))
-        handed_over = "<locals>" in code.co_qualname or code.co_name.startswith("<")
-        if handed_over or code.co_flags & inspect.CO_GENERATOR:
+        closure = "<locals>" in code.co_qualname or code.co_name.startswith("<")
+        if closure or _was_handed(frame) or code.co_flags & inspect.CO_GENERATOR:
             return
         if caller not in (None, called):
             assert caller is not None
@@ -86,6 +86,17 @@ class Tracer:
                 for pair, times in (((first, second), count), ((second, first), self.calls[second, first])):
                     names = ", ".join(name for name, _ in self.examples[pair].most_common(4))
                     print(f"  both ways: {pair[0]} -> {pair[1]} {times} times ({names})")
+
+
+def _was_handed(frame: FrameType) -> bool:
+    """Return whether the caller was given what it calls: the function is among its own arguments."""
+    caller = frame.f_back
+    if caller is None:
+        return False
+    signature = caller.f_code
+    names = signature.co_varnames[: signature.co_argcount + signature.co_kwonlyargcount]
+    arguments = (caller.f_locals.get(name) for name in names)
+    return any(getattr(argument, "__code__", None) is frame.f_code for argument in arguments)
 
 
 def _people(rows: int = 1000) -> tuple[Any, Any, Any]:

@@ -113,25 +113,6 @@ def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, flo
     return mean - below, mean + above
 
 
-def paired_change(gained: int, lost: int, total: int) -> tuple[float, float]:
-    """Compute an interval of the change of a share among the same people, of whom some gained and some lost it.
-
-    Agresti and Min (2005): half a person is added to each of the four kinds, so that it is not of width 0 where
-    nobody changed.
-
-    Examples
-    --------
-    >>> [round(bound, 3) for bound in paired_change(0, 0, 12)]
-    [-0.14, 0.14]
-    """
-    if total <= 0:
-        return -1.0, 1.0
-    more, less, people = gained + 0.5, lost + 0.5, total + 2.0
-    middle = (more - less) / people
-    half = NORMAL * math.sqrt(max((more + less) - (more - less) ** 2 / people, 0.0)) / people
-    return max(middle - half, -1.0), min(middle + half, 1.0)
-
-
 def bound_value(value: float, drawn: Floats, compared: int = 1) -> Score:
     """Give a value the interval of its draws; ``compared`` intervals all hold with 95 % (Bonferroni)."""
     tail = TAIL / max(compared, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.intervals import NORMAL, newcombe, paired_change, simultaneous, wilson
+from fairsieve.intervals import NORMAL, newcombe, simultaneous, wilson
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.validation import (
     check_at_least,
@@ -229,13 +229,3 @@ def test_more_intervals_at_once_are_wider():
     assert simultaneous(90) > simultaneous(2) > NORMAL
     low, high = newcombe(56, 70, 48, 80, simultaneous(10))
     assert low < newcombe(56, 70, 48, 80)[0] < newcombe(56, 70, 48, 80)[1] < high
-
-
-@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 900))
-def test_a_change_lies_within_and_is_never_certain(gained, lost, same):
-    total = gained + lost + same
-    low, high = paired_change(gained, lost, total)
-    assert low < high
-    if total:
-        assert low <= (gained - lost) / total <= high
-    assert paired_change(lost, gained, total) == pytest.approx((-high, -low))
