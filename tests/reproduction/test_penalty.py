@@ -1,4 +1,4 @@
-"""The covariance penalty"""
+"""The covariance penalty of the paper's compiled loop, against the literal formula."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from fairsieve import Samples
 from fairsieve.data import make_synthetic
-from fairsieve.training.linear import EVERYONE, penalised_classes, penalty_directions
+from fairsieve_reproduction.methods.loop import EVERYONE, penalised_classes, penalty_directions
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
