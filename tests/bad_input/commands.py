@@ -47,7 +47,8 @@ def other(command, name, *options, told):
 TABLES = [
     train("no such file", "none.csv",
           told=("the table", READABLE, "none.csv: No such file", "a file that can be read")),
-    train("a folder for a table", "a-folder", told=("the table", READABLE, "a-folder: Is a directory", "a file")),
+    train("a folder for a table", "a-folder",
+          told=("the table", "must have files that end in .parquet", "a-folder has none", "name another place")),
     train("an empty file", "empty.csv",
           told=("empty.csv", "is empty", "empty", "the first row must hold the columns' names")),
     train("names and no rows", "only-names.csv",
@@ -69,7 +70,7 @@ TABLES = [
     train("a workbook", "workbook.csv",
           told=("workbook.csv", "looks like a workbook", "workbook", "save the sheet as CSV")),
     train("a damaged Parquet file", "damaged.parquet",
-          told=("damaged.parquet", "is not a Parquet file that can be read", "smaller than", "save it as CSV")),
+          told=("damaged.parquet", "is not a Parquet file that can be read", "smaller than", "write it again")),
     train("one class", "one-class.csv",
           told=("--label", "two or more values to tell apart", "only the value 'low'", "name another column")),
     train("no labels", "no-labels.csv",

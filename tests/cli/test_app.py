@@ -120,7 +120,7 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encodin
         (("compare", "--data", "complas"), "compas"),
         (("compare", "--data", "compas", "--methods", "lr,fairsive"), "fairsieve"),
         (("compare", "--data", "compas", "--noise", "lable"), "label"),
-        (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal_opportunity"),
+        (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal-opportunity"),
         (("reproduce", "tabel1"), "table1"),
         ((*TRAIN, "--model", "lightgmb"), "lightgbm"),
         ((*TRAIN, "--threshold", "balancd"), "balanced"),

@@ -132,7 +132,7 @@ main()
     ("module", "function", "number"),
     [
         ("fairsieve.tabular.table_run", "fit_models", signal.SIGINT),
-        ("fairsieve.estimators.classifier", "estimate_of", signal.SIGTERM),
+        ("fairsieve.estimators.classifier", "estimate_with_rule", signal.SIGTERM),
         ("fairsieve.tabular.table_run", "evaluate", signal.SIGTERM),
         ("fairsieve.tabular.report.files", "write_model", signal.SIGTERM),
     ],

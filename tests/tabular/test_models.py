@@ -120,7 +120,7 @@ def test_auto_chooses_by_log_loss(people_csv):
     losses = run.trained.losses
     assert min(losses.values()) < losses["linear"] - 0.02
     assert run.trained.kind == KINDS[0]  # trees are better where columns interplay
-    assert any(re.match(r"--model auto chose .*: on rows that they did not see", note) for note in run.notes)
+    assert any(re.match(r"model='auto' chose .*: on rows that they did not see", note) for note in run.notes)
     assert run.evaluation.judged.models[1].accuracy.value > 0.9
     assert (
         tabular.train(people_csv, **ROLES, model="auto", clean_ratio=0.9, test=0.2).run.trained.kind
@@ -132,7 +132,7 @@ def test_what_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     frame = xor(900)[0]
     with pytest.raises(
-        MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
+        MissingExtraError, match=r"model='lightgbm' needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
     ):
         tabular.train(frame, **ROLES, model="lightgbm")
     found = tabular.train(frame, **ROLES, model="auto", trees=2, clean_ratio=0.9, test=0.2).run

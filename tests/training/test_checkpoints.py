@@ -121,7 +121,7 @@ def test_a_checkpoint_whose_state_does_not_fit_is_an_error(noisy, tmp_path):
         ({"learning_rate": 0.01}, r"learning_rate was 0.0005 and is 0.01"),
         ({"seed": 1}, "seed was 0 and is 1"),
         ({"sample_weight": np.arange(1, 201)}, "sample_weight was None and is"),
-        ({"method": "itlm"}, "method was .*fairsieve.* and is .*itlm"),
+        ({"method": "itlm"}, "method was .*sample-selection.* and is .*itlm"),
     ],
 )
 def test_checkpoints_of_another_training_are_an_error(noisy, tmp_path, change, message):
