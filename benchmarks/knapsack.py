@@ -14,9 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairsieve.benchmark.contract import TrainingInput
-from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.problems import make_problem, paper_settings
+from fairsieve.benchmark.methods import TrainingInput
+from fairsieve.benchmark.problems import make_problem, measure, paper_settings
 from fairsieve.selection.select import select_cells
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.settings import TrainingSpec, selection_method

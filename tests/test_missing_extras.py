@@ -82,7 +82,7 @@ def parquet(folder):
 
 def method(name):
     from fairsieve.data import make_synthetic
-    from fairsieve.benchmark.contract import TrainingInput
+    from fairsieve.benchmark.methods import TrainingInput
     from fairsieve_reproduction.methods.registry import METHODS
     from fairsieve.training.settings import Settings
 

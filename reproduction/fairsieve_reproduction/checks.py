@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from fairsieve.benchmark.measures import standard_error
+from fairsieve.benchmark.summary import standard_error
 from fairsieve.notions import EO
 from fairsieve.report.text import number
 from fairsieve_reproduction import experiments as sets

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.problems import add_noise
+from fairsieve.benchmark.problems import add_noise, measure
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.notions import NOTIONS
 from fairsieve.report.looks import colour, pyplot

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.contract import Method
+from fairsieve.benchmark.methods import Method
 from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve.benchmark.run import Comparison, ValidationKind
 from fairsieve.notions import DP, EO

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairsieve.benchmark.contract import combinations
+from fairsieve.benchmark.methods import combinations
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve.benchmark.run import fold_scores, package_versions, pick, run_one

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fairsieve.benchmark.measures import standard_error
+from fairsieve.benchmark.summary import standard_error
 from fairsieve_reproduction.experiments import Experiment, Results
 
 LEVEL = 0.05  # of a claim's tests together

@@ -13,9 +13,9 @@ from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
 from fairsieve.benchmark import run
+from fairsieve.benchmark.problems import pool_tested, table_source
 from fairsieve.benchmark.records import read_results
 from fairsieve.benchmark.summary import summarise
-from fairsieve.benchmark.table_problems import pool_tested, table_source
 from fairsieve.cli.app import app
 from fairsieve.data import synthetic_splits
 from fairsieve.errors import InvalidInputError

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from fairsieve import Samples
-from fairsieve.benchmark.contract import Method, Trained, TrainingInput
-from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.problems import make_problem
+from fairsieve.benchmark.methods import Method, Trained, TrainingInput
+from fairsieve.benchmark.problems import make_problem, measure
 from fairsieve.benchmark.run import choose, pick
 from fairsieve.data import (
     flip_margin,

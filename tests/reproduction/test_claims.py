@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairsieve import Samples
-from fairsieve.benchmark.contract import combinations
-from fairsieve.benchmark.measures import compare_verified
+from fairsieve.benchmark.methods import combinations
 from fairsieve.benchmark.records import fingerprint, read_results
+from fairsieve.benchmark.summary import compare_verified
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.claims import claims, judgements
 from fairsieve_reproduction.experiments import (

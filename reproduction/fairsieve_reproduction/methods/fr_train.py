@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, EOPP
 from fairsieve.optional import require

@@ -25,7 +25,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
 from fairsieve.notions import DP, EO, EOPP
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step

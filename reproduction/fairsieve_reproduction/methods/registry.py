@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairsieve.benchmark.contract import Family, Method
-from fairsieve.benchmark.estimators import DEFAULTS
+from fairsieve.benchmark.methods import DEFAULTS, Family, Method
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.looks import Look

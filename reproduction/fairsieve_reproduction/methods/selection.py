@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.contract import Trained, TrainingInput
+from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings

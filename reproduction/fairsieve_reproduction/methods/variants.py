@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fairsieve.benchmark.contract import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.selection.search import budget_used

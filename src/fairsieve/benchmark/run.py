@@ -9,23 +9,26 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.contract import Method, TrainingInput
-from fairsieve.benchmark.measures import measure
-from fairsieve.benchmark.problems import NoisyProblem, make_problem, paper_settings
+from fairsieve.benchmark.methods import Method, TrainingInput
+from fairsieve.benchmark.problems import (
+    NoisyProblem,
+    TableSource,
+    make_problem,
+    make_table_problem,
+    measure,
+    paper_settings,
+)
 from fairsieve.benchmark.records import Record, fingerprint, read_results
 from fairsieve.benchmark.workers import run_and_record
 from fairsieve.data.splits import shuffled_places
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, find_notion
 from fairsieve.training.settings import Settings
-
-if TYPE_CHECKING:  # tables need more packages than the paper's runs
-    from fairsieve.benchmark.table_problems import TableSource
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")
@@ -92,8 +95,6 @@ class Comparison:
         """Make the problem of a seed, or take that of the last run."""
         if self.table is None:
             return make_problem(self.data, self.noise, self.rate, seed, arrays=self.arrays)
-        from fairsieve.benchmark.table_problems import make_table_problem
-
         return make_table_problem(self.table, self.noise, self.rate, seed)
 
     def training_input(self, method: Method, seed: int) -> TrainingInput:

@@ -12,16 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
 
-from fairsieve.benchmark.contract import Method
-from fairsieve.benchmark.measures import Difference, compare_pairs, compare_verified
+from fairsieve.benchmark.methods import Method
+from fairsieve.benchmark.problems import NoisyProblem, TableSource, measure, pool_tested
 from fairsieve.benchmark.records import Record
 from fairsieve.benchmark.run import Comparison
-from fairsieve.benchmark.table_problems import TableSource, pool_tested
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import Basis, Judgement, judge
 from fairsieve.selection.cells import Cells
+
+DRAWS = 1000
+LEVELS = (2.5, 97.5)
+
+Difference = tuple[float, float, float]  # between the means of two methods, and its 95 % interval
 
 
 @dataclass(frozen=True)
@@ -124,3 +130,77 @@ def judge_on_table(
     cells = Cells(codes, whole.cells.classes, whole.cells.groups)
     judged = judge(cells, predicted, asked.fairness, estimate=estimate.take(rows), clusters=rows)
     return judged, estimate
+
+
+def standard_error(values: NDArray[np.float64], ratio: float = 0.0) -> float:
+    """Compute the standard error of a mean over draws, or over splits, which share rows (Nadeau and Bengio 2003).
+
+    ``ratio`` is the size of a split's test part to that of its training part.
+    """
+    return float(values.std(ddof=1) * np.sqrt(1 / len(values) + ratio))
+
+
+def compare_pairs(records: Sequence[Record], method: str, baseline: str, name: str) -> Difference | None:
+    """Compare two methods by a measure, split by split; None where they have no split in common.
+
+    Training parts of repeated splits overlap, and the error allows for that; draws of the synthetic data do not. One
+    split has no interval.
+
+    Examples
+    --------
+    >>> def record(name, seed, accuracy):
+    ...     settings = {"method": name, "seed": seed, "data": "adult"}
+    ...     return {"settings": settings, "metrics": {"accuracy": accuracy}, "rows": {"train": 80, "test": 20}}
+    >>> records = [record("a", 0, 0.5), record("b", 0, 0.6), record("a", 1, 0.5), record("b", 1, 0.8)]
+    >>> [round(value, 2) for value in compare_pairs(records, "b", "a", "accuracy")]
+    [0.2, -1.36, 1.76]
+    """
+    mine, theirs = (_by_seed(records, each) for each in (method, baseline))
+    shared = sorted(set(mine) & set(theirs))
+    if not shared:
+        return None
+    apart = np.array([mine[seed]["metrics"][name] - theirs[seed]["metrics"][name] for seed in shared])
+    half = np.nan
+    if len(apart) > 1:
+        rows, data = mine[shared[0]]["rows"], mine[shared[0]]["settings"]["data"]
+        error = standard_error(apart, 0.0 if data == "synthetic" else rows["test"] / rows["train"])
+        half = float(student.ppf(0.975, len(apart) - 1)) * error
+    return float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half
+
+
+def _by_seed(records: Sequence[Record], method: str) -> dict[int, Record]:
+    """Return the results of a method by their seeds."""
+    return {
+        record["settings"]["seed"]: record
+        for record in records
+        if record["settings"]["method"] == method and "metrics" in record
+    }
+
+
+def compare_verified(
+    records: Sequence[Record], method: str, baseline: str, name: str, problem: NoisyProblem
+) -> Difference | None:
+    """Compare two methods by a measure on the same verified rows, those of a problem's test.
+
+    Each method counts by its mean over the training parts. The interval is the bootstrap's over the rows.
+    """
+    mine, theirs = (
+        [np.array(one["predicted"]) for one in _by_seed(records, each).values()]
+        for each in (method, baseline)
+    )
+    if not (mine and theirs):
+        return None
+    test, weights = problem.test, problem.weights
+    assert weights is not None
+
+    def apart(own: NDArray[np.float64]) -> NDArray[np.float64]:
+        one, other = (
+            np.mean([measure(codes, test, own, problem.fewest)[name] for codes in each], axis=0)
+            for each in (mine, theirs)
+        )
+        return np.asarray(one - other)
+
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(len(test), np.full(len(test), 1 / len(test)), size=DRAWS)
+    low, high = np.percentile(apart(weights * draws), LEVELS)
+    return float(apart(weights)), float(low), float(high)

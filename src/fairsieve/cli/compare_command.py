@@ -15,12 +15,11 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairsieve.benchmark.contract import Method
-    from fairsieve.benchmark.measures import Difference
+    from fairsieve.benchmark.methods import Method
+    from fairsieve.benchmark.problems import TableSource
     from fairsieve.benchmark.records import Record
     from fairsieve.benchmark.run import Comparison
-    from fairsieve.benchmark.summary import Summary
-    from fairsieve.benchmark.table_problems import TableSource
+    from fairsieve.benchmark.summary import Difference, Summary
 
 Jobs = Annotated[
     int | None,
@@ -163,7 +162,7 @@ def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource 
     for name in ("label", "sensitive"):
         if name not in settings:
             raise InvalidInputError(f"--{name} must name a column with --table; got none: add it")
-    from fairsieve.benchmark.table_problems import table_source
+    from fairsieve.benchmark.problems import table_source
     from fairsieve.tabular.settings import TableSettings
 
     source, whole = table_source(TableSettings(table, **settings))
