@@ -37,7 +37,8 @@ def test_the_sentence_names_the_groups_that_the_plain_model_serves_worst_and_bes
     table, sentence = demo.tell_demo(some_people(), some_scores(found))
     worst, best = sorted("ab", key=lambda group: plain["ab".index(group)])
     low, high = sorted(round(100 * share) for share in plain)
-    assert f"the plain model finds {low} among {worst} people and {high} among {best} people" in sentence
+    assert f"Of 100 {worst} people who are obese, the plain model finds {low}" in sentence
+    assert f"of 100 {best} people, {high}. " in sentence
     ours = {"a": 50, "b": 40}
     assert f"fairsieve finds {ours[worst]} and {ours[best]}" in sentence
     assert "(a change of 0.0 ± 0.0)" in sentence

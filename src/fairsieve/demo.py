@@ -109,13 +109,13 @@ def tell_demo(people: Samples, scores: pd.DataFrame) -> tuple[str, str]:
     obese_found = {
         name: [round(100 * means[name][group]) for group in (worst, best)] for name in (PLAIN, OURS)
     }
+    right = {name: round(100 * by_method[name]["accuracy"].mean()) for name in (PLAIN, OURS)}
     change = interval(by_method[OURS]["accuracy"].to_numpy() - by_method[PLAIN]["accuracy"].to_numpy())
     sentence = (
-        f"Of 100 people who are obese, the plain model finds {obese_found[PLAIN][0]} among {worst} people and "
-        f"{obese_found[PLAIN][1]} among {best} people; fairsieve finds {obese_found[OURS][0]} and "
-        f"{obese_found[OURS][1]}. "
-        f"Of 100 people of all groups it is right about {100 * by_method[OURS]['accuracy'].mean():.1f}, the plain "
-        f"model about {100 * by_method[PLAIN]['accuracy'].mean():.1f} (a change of {change.text(100, 1)})."
+        f"Of 100 {worst} people who are obese, the plain model finds {obese_found[PLAIN][0]}; of 100 {best} people, "
+        f"{obese_found[PLAIN][1]}. fairsieve finds {obese_found[OURS][0]} and {obese_found[OURS][1]}.\n"
+        f"It is right about {right[OURS]} of 100 people, the plain model about {right[PLAIN]} (a change of "
+        f"{change.text(100, 1)})."
     )
     return table.to_string(), sentence
 
@@ -133,7 +133,7 @@ def draw_demo(people: Samples, scores: pd.DataFrame, path: Path) -> None:
         said_axes.annotate(
             f"{100 * share:.0f}", (100 * share, place), (4, 0), textcoords="offset points", va="center"
         )
-    said_axes.set_title("The labels: of 100 people who are obese,\nso many say they are not", loc="left")
+    said_axes.set_title("The labels: of 100 people who are obese,\nhow many say they are not", loc="left")
     said_axes.grid(visible=False)
     said_axes.set_xlim(0, 118 * shares.max())
     names = list(METHODS)[::-1]
@@ -147,16 +147,22 @@ def draw_demo(people: Samples, scores: pd.DataFrame, path: Path) -> None:
             found_axes.plot(
                 value.mean, place + lift, "o", color=looks[group], label=group if place == 0 else None
             )
+            if group == shares.index[-1]:  # whom the labels miss most
+                label = f"{group} {value.mean:.0f}"
+                found_axes.annotate(
+                    label, (value.mean, place + lift), (0, 5), textcoords="offset points", ha="center"
+                )
         value = interval(100 * rows["accuracy"])
         right_axes.errorbar(value.mean, place, xerr=value.half, fmt="o", color="#1F2328", capsize=3)
         right_axes.annotate(
             f"{value.mean:.1f}", (value.mean, place), (0, 6), textcoords="offset points", ha="center"
         )
-    found_axes.set_title("The models: of 100 people who are obese, so many are found", loc="left")
+    found_axes.set_title("The models: of 100 people who are obese, how many are found", loc="left")
     found_axes.set_yticks(range(len(names)), names)
     found_axes.set_xlim(left=0)
+    found_axes.set_ylim(-0.4, len(names) - 0.5)
     found_axes.legend(loc="upper left", bbox_to_anchor=(0, -0.06), ncols=3)
-    right_axes.set_title("Of 100 people, so many\nare judged rightly", loc="left")
+    right_axes.set_title("Of 100 people, how many\nare judged correctly", loc="left")
     right_axes.set_yticks(range(len(names)), [])
     right_axes.set_ylim(found_axes.get_ylim())
     low, high = right_axes.get_xlim()
