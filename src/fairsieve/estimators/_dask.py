@@ -96,8 +96,7 @@ class DaskTable(PartTable):
 
     def _sample(self, estimator: Any, X: Any) -> Checked:
         """Fetch the sample of rows that labels are estimated on, checked as rows in memory are."""
-        parts, places = zip(*self.parts.split(draw_rows(self.parts.samples, SAMPLE)), strict=True)
-        pieces = self.parts.engine.ask("sample", Part.take_given, parts, places)
+        pieces = self.parts.fetch(Part.take_given, draw_rows(self.parts.samples, SAMPLE))
         features, labels, groups, weights = map(np.concatenate, zip(*pieces, strict=True))
         named = pd.DataFrame(features, columns=X.columns) if hasattr(X, "columns") else features
         checked = check_samples(estimator, named, labels, groups, weights)
@@ -107,21 +106,19 @@ class DaskTable(PartTable):
     def list_suspects(self, estimator: Any, point: Point) -> None:
         """Store lazily which rows were believed and, of the others, as many as may be wrong, the likeliest first."""
         dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
-        view, parts = (
-            View(selection=selection_of(point)),
-            list(zip(self.parts.parts, self.parts.starts, strict=True)),
-        )
+        view = View(selection=selection_of(point))
+        parts = list(zip(self.parts.parts, self.parts.chances, self.parts.starts, strict=True))
         model = LinearModel(estimator.coef_, estimator.intercept_)
         believed = [
-            da.from_delayed(dask.delayed(believed_rows)(part, start, view), (np.nan,), dtype=np.int64)
-            for part, start in parts
+            da.from_delayed(dask.delayed(believed_rows)(*part, view), (np.nan,), dtype=np.int64)
+            for part in parts
         ]
         estimator._selected = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
         meta = suspects_of(
             np.zeros((0, 3) if len(self.names[0]) > 2 else 0), empty, np.arange(0), np.arange(0)
         )
-        frames = [dask.delayed(list_doubted)(part, start, view, model, self.names) for part, start in parts]
+        frames = [dask.delayed(list_doubted)(*part, view, model, self.names) for part in parts]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             doubted = dd.from_delayed(frames, meta=meta)
             most = self.most_doubted(estimator)

@@ -15,7 +15,7 @@ from fairsieve.label_noise.estimate import Rule
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.samples import Samples
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.parts import Part, PartRows, Selection, View
+from fairsieve.training.parts import Chances, Part, PartRows, Selection, View
 from fairsieve.training.points import Point
 from fairsieve.training.rows import EVERYTHING
 from fairsieve.training.solver import MANY
@@ -88,11 +88,11 @@ def selection_of(point: Point) -> Selection | None:
 
 def list_doubted(
     part: Part,
+    chances: Chances,
     start: int,
     view: View,
     model: LinearModel,
     names: tuple[Any, Any] | None = None,
-    most: int | None = None,
 ) -> pd.DataFrame:
     """List the rows of a part whose labels to check, on its worker; ``names`` are those of classes and groups."""
     labels, groups = part.given or (part.labels, part.groups)
@@ -105,16 +105,19 @@ def list_doubted(
         group_values=names[1],
         missing="own",
     )
-    wrong, believed = None, believed_rows(part, 0, view)
-    if part.chances is not None:
-        wrong = 1.0 - part.chances[np.arange(len(part)), part.labels.astype(np.int64)].astype(np.float64)
+    wrong, believed = None, believed_rows(part, chances, 0, view)
+    if chances is not None:
+        wrong = 1.0 - own_chances(part, chances)
     rows = np.arange(start, start + len(part))
-    return suspects_of(model.decision(part.features), data, believed, rows, wrong=wrong)[:most]
+    return suspects_of(model.decision(part.features), data, believed, rows, wrong=wrong)
 
 
-def believed_rows(part: Part, start: int, view: View) -> NDArray[np.int64]:
+def believed_rows(part: Part, chances: Chances, start: int, view: View) -> NDArray[np.int64]:
     """Return the numbers of the rows that are believed; the first one has the number ``start``."""
-    if part.chances is not None:
-        own = part.chances[np.arange(len(part)), part.labels.astype(np.int64)]
-        return start + np.flatnonzero(own >= 0.5)
-    return start + np.flatnonzero(part.rows(view).weights)
+    is_believed = part.rows(None, view).weights if chances is None else own_chances(part, chances) >= 0.5
+    return start + np.flatnonzero(is_believed)
+
+
+def own_chances(part: Part, chances: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return how likely the label of each row is the true one."""
+    return chances[np.arange(len(part)), part.labels.astype(np.int64)].astype(np.float64)

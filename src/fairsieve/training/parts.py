@@ -36,6 +36,7 @@ from fairsieve.training.threads import one_thread
 
 Floats = NDArray[np.float64]
 Selection = tuple[Floats, LossLimit]
+Chances = NDArray[np.float32] | None
 
 BINS, LEVELS = 1024, 4  # a loss is located among 1024⁴ places
 # What the dashboard of a cluster calls the questions.
@@ -61,8 +62,10 @@ class Engine(Protocol):
     def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         """Call a function once for each part, and return what it returns."""
 
-    def drop(self, parts: Iterable[Any]) -> None:
-        """Keep parts no longer."""
+    def turn(
+        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
+    ) -> list[Any]:
+        """Keep what a function returns in place of each part, and the parts no longer: the list of them is emptied."""
 
 
 def local_threads() -> int:
@@ -107,12 +110,23 @@ class LocalEngine:
     def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         return self._map(lambda *items: function(*map(self._load, items)), *columns)
 
-    def drop(self, parts: Iterable[Any]) -> None:
-        for part in parts:
+    def turn(
+        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
+    ) -> list[Any]:
+        waiting, parts[:] = dict(enumerate(parts)), []
+
+        def turn_one(place: int, *items: Any) -> Any:
+            part = waiting.pop(place)
+            made = function(self._load(part), *map(self._load, items))
             if isinstance(part, _Stored):
-                part.path.unlink(missing_ok=True)
+                part.path.unlink()
             elif self.left is not None:
-                self.left += part.nbytes
+                with self.lock:
+                    self.left += part.nbytes
+            del part  # before what was made of it is kept
+            return self._store(made)
+
+        return self._map(turn_one, list(waiting), *columns)
 
     def _map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         with one_thread("blas"):
@@ -168,8 +182,12 @@ class DaskEngine:
         with self._told():
             return list(self.dask.compute(*made, **self._options))
 
-    def drop(self, parts: Iterable[Any]) -> None:
-        """Do nothing: a worker forgets what nobody refers to."""
+    def turn(
+        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
+    ) -> list[Any]:
+        kept = self.keep(title, function, list(parts), *columns)
+        parts.clear()  # a worker forgets what nobody refers to
+        return kept
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -217,6 +235,13 @@ class View:
     selection: Selection | None = None
 
 
+class _Sized(NamedTuple):
+    """Something that engines can keep, whatever it is."""
+
+    value: Any
+    nbytes: int = 0
+
+
 @dataclass(eq=False)
 class Part:
     """The rows of one part, where they are.
@@ -233,8 +258,6 @@ class Part:
         Rows that are held out to measure on.
     given : tuple of arrays, optional
         Labels and groups as they were given.
-    chances : array of shape (n, classes), optional
-        How likely each class is the true one.
     """
 
     features: Any
@@ -244,7 +267,6 @@ class Part:
     weights: Floats | None = None
     held: NDArray[np.bool_] | None = None
     given: tuple[Any, ...] | None = None
-    chances: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -252,11 +274,11 @@ class Part:
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        arrays = self.features, self.labels, self.groups, self.weights, self.held, self.chances
+        arrays = self.features, self.labels, self.groups, self.weights, self.held
         return sum(int(each.nbytes) for each in arrays if each is not None)
 
-    def rows(self, view: View) -> LinearRows:
-        """Return the rows that a view is about."""
+    def rows(self, chances: Chances, view: View) -> LinearRows:
+        """Return the rows that a view is about; ``chances`` of shape (n, classes) are those of their true classes."""
         weights = np.ones(len(self)) if self.weights is None else self.weights
         if view.without_held and self.held is not None:
             weights = weights * ~self.held
@@ -264,36 +286,34 @@ class Part:
         rows.threads = 1  # those that work on parts share the processors already
         if view.kept is not None:
             rows = rows.select(*view.kept)
-        if view.believed and self.chances is not None:
-            rows = rows.with_labels(rows.labels, self.chances.astype(np.float64))
+        if view.believed and chances is not None:
+            rows = rows.with_labels(rows.labels, chances.astype(np.float64))
         return rows if view.selection is None else rows.select(*view.selection)
 
-    def answer(self, view: View, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def answer(
+        self, chances: Chances, view: View, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
         """Answer a question of the solver."""
-        return getattr(self.rows(view), name)(*arguments, **options)
+        return getattr(self.rows(chances, view), name)(*arguments, **options)
 
-    def take(self, rows: NDArray[np.int64], view: View) -> LinearRows:
+    def take(self, chances: Chances, rows: NDArray[np.int64], view: View) -> LinearRows:
         """Return some of the rows of a view."""
-        return self.rows(view).take(rows)
+        return self.rows(chances, view).take(rows)
 
-    def take_given(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+    def take_given(self, _: Chances, rows: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return features, labels and groups as they were given, and weights, of some of the rows."""
         labels, groups = self.given or (self.labels, self.groups)
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         return self.features[rows], labels[rows], groups[rows], weights
 
-    def believe(self, rule: Callable[..., Floats]) -> Part:
-        """Return the part with the chances of the true classes, by a rule of features, labels and groups."""
-        found = [
-            rule(
-                np.asarray(self.features[piece], np.float64),
-                self.labels[piece].astype(np.int64),
-                self.groups[piece].astype(np.int64),
-            )
-            for piece in (slice(first, first + 2**15) for first in range(0, len(self), 2**15))
-        ]
-        chances = np.concatenate(found).astype(np.float32) if found else None
-        return replace(self, chances=chances)
+    def believe(self, rule: _Sized) -> NDArray[np.float32]:
+        """Compute the chances of the true classes, by a rule of features, labels and groups."""
+        chances = np.empty((len(self), self.shape[0]), np.float32)
+        for piece in (slice(first, first + 2**15) for first in range(0, len(self), 2**15)):
+            features = np.asarray(self.features[piece], np.float64)
+            labels, groups = (each[piece].astype(np.int64) for each in (self.labels, self.groups))
+            chances[piece] = rule.value(features, labels, groups)
+        return chances
 
 
 class PartRows:
@@ -326,12 +346,18 @@ class PartRows:
         self.samples, self.columns = int(sum(sizes)), first.shape[1]
         self.outputs = 1 if shape[0] <= 2 else shape[0]
         self.view = View()
+        self.chances: list[Any] = [None] * len(
+            parts
+        )  # of the true classes; kept apart from what stays as it is
         self.first: Floats = first[0].astype(np.float64)
 
+    def call(self, title: str, function: Callable[..., Any], *same: Any) -> list[Any]:
+        """Call a function with every part, the chances of its true classes, and what is the same for all."""
+        return self.engine.ask(title, function, self.parts, self.chances, *map(repeat, same))
+
     def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
-        """Ask every part the same question, where it is."""
-        same = map(repeat, (self.view, name, arguments, options))
-        return self.engine.ask(TITLES[name], Part.answer, self.parts, *same)
+        """Ask every part the same question of the solver, where it is."""
+        return self.call(TITLES[name], Part.answer, self.view, name, arguments, options)
 
     def sum(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Add up the answers of all parts."""
@@ -366,8 +392,7 @@ class PartRows:
         """Return the rows by the chances of their true classes, which a rule computes where they are."""
         found = self.seen(believed=True)
         (shared,) = self.engine.keep("rule", _Sized, [rule])
-        found.parts = self.engine.keep("true classes", _believe, self.parts, repeat(shared))
-        self.engine.drop([shared])
+        found.chances = self.engine.keep("true classes", Part.believe, self.parts, repeat(shared))
         return found
 
     def keep_believable(self, share: float, ridge: float) -> Selection:
@@ -385,29 +410,18 @@ class PartRows:
         most = np.log(2) / (1 + np.log(2))  # a label that is likelier right than wrong is kept
         return parameters, LossLimit(max(high, most), max(high, most), 1.0)
 
-    def split(self, rows: NDArray[np.int64]) -> list[tuple[Any, NDArray[np.int64]]]:
-        """Divide the numbers of rows, ascending, by parts."""
+    def fetch(self, function: Callable[..., Any], rows: NDArray[np.int64], *same: Any) -> list[Any]:
+        """Call a function with every part that has some of the rows, whose numbers ascend, and their places there."""
         edges = np.searchsorted(rows, [*self.starts, self.samples])
-        pairs = zip(self.parts, self.starts, edges[:-1], edges[1:], strict=True)
-        return [(part, rows[low:high] - start) for part, start, low, high in pairs if high > low]
+        split = zip(self.parts, self.chances, self.starts, edges[:-1], edges[1:], strict=True)
+        asked = [(part, own, rows[low:high] - start) for part, own, start, low, high in split if high > low]
+        return self.engine.ask("sample", function, *zip(*asked, strict=True), *map(repeat, same))
 
     def take(self, rows: NDArray[np.int64]) -> LinearRows:
         """Fetch some of the rows, ascending, into memory."""
-        parts, places = zip(*self.split(rows), strict=True)
-        pieces = self.engine.ask("sample", Part.take, parts, places, repeat(self.view))
+        pieces = self.fetch(Part.take, rows, self.view)
         names = "features", "labels", "groups", "weights", "chances"
         joined = [[getattr(piece, name) for piece in pieces] for name in names]
         features, labels, groups, weights = (np.concatenate(each) for each in joined[:4])
         chances = None if joined[4][0] is None else np.concatenate(joined[4])
         return LinearRows(features, labels, groups, self.shape, weights, chances)
-
-
-class _Sized(NamedTuple):
-    """Something that engines can keep, whatever it is."""
-
-    value: Any
-    nbytes: int = 0
-
-
-def _believe(part: Part, rule: _Sized) -> Part:
-    return part.believe(rule.value)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.estimators._parts import PartTable, list_doubted
+from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.optional import require
@@ -32,7 +32,7 @@ from fairsieve.tabular.reading.read import FIRST_ROW, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.parts import DaskEngine, Engine, LocalEngine, Part, PartRows, View
+from fairsieve.training.parts import Chances, DaskEngine, Engine, LocalEngine, Part, PartRows, View
 
 if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TablePart, TableProblem
@@ -198,8 +198,7 @@ class Partitions:
         raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *map(repeat, asked))
         self.prepared = self._learn(raw, Preparation(missing=missing, dates=dates).fit(values))
         self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
-        self.parts = self.engine.keep("encoding", encode_part, raw, repeat(self.prepared), repeat(self.shape))
-        self.engine.drop(raw)
+        self.parts = self.engine.turn("encoding", encode_part, raw, repeat(self.prepared), repeat(self.shape))
         self.sizes = self.engine.ask("sizes", len, self.parts)
 
     def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
@@ -286,21 +285,14 @@ class Partitions:
             How many there are in all.
         """
         rows, most = table.parts, min(most, table.most)
-        found = rows.engine.ask(
-            "suspects",
-            list_strongest,
-            rows.parts,
-            repeat(table.view),
-            repeat(table.model),
-            repeat(max(most, 1)),
-        )
+        found = rows.call("suspects", list_strongest, table.view, table.model, max(most, 1))
         return *self._name([each[1] for each in found], most), min(sum(each[0] for each in found), table.most)
 
     def audit(self, table: PartTable, rule: Rule | None) -> tuple[pd.DataFrame, InputTable, int]:
         """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
         rows = table.parts if rule is None else table.parts.believe(rule)
         most = 0 if rule is None else MOST_SUSPECTS
-        found = rows.engine.ask("suspects", list_wrong, rows.parts, repeat(most))
+        found = rows.call("suspects", list_wrong, most)
         return *self._name([each[1] for each in found], most), sum(each[0] for each in found)
 
     def _name(self, found: Sequence[pd.DataFrame], most: int) -> tuple[pd.DataFrame, InputTable]:
@@ -453,26 +445,31 @@ def numbers_of(bits: NDArray[np.uint64]) -> Floats:
     return np.where(bits & sign, bits ^ sign, ~bits).view(np.float64)
 
 
-def list_strongest(part: Part, view: View, model: LinearModel, most: int) -> tuple[int, pd.DataFrame]:
+def list_strongest(
+    part: Part, chances: Chances, view: View, model: LinearModel, most: int
+) -> tuple[int, pd.DataFrame]:
     """List the rows of a part whose labels are the likeliest wrong, and count all that are suggested another."""
-    found = list_doubted(part, 0, view, model)
+    found = list_doubted(part, chances, 0, view, model)
     found = found[found["label"] != found["suggested"]]
     few = found[:most].copy()
     few["doubt"] = few["loss"]
-    if part.chances is not None:
-        rows = few["row"].to_numpy()
-        few["doubt"] = 1.0 - part.chances[rows, part.labels[rows].astype(np.int64)].astype(np.float64)
+    if chances is not None:
+        few["doubt"] = 1.0 - own_chances(part, chances)[few["row"]]
     return len(found), few
 
 
-def list_wrong(part: Part, most: int) -> tuple[int, pd.DataFrame]:
+def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFrame]:
     """List the rows of a part whose labels are more likely wrong than right, and count them."""
-    chances = np.zeros((0, part.shape[0])) if part.chances is None else part.chances.astype(np.float64)
-    doubt = 1.0 - chances[np.arange(len(chances)), part.labels[: len(chances)].astype(np.int64)]
+    chances = np.eye(part.shape[0], dtype=np.float32)[part.labels] if chances is None else chances
+    doubt = 1.0 - own_chances(part, chances)
     rows = np.flatnonzero(doubt > 0.5)
     few = rows[np.argsort(-doubt[rows], kind="stable")][:most]
     told = {"row": few, "label": part.labels[few], "suggested": chances[few].argmax(axis=1)}
-    told |= {"loss": doubt[few], "probability": chances[few].max(axis=1), "group": part.groups[few]}
+    told |= {
+        "loss": doubt[few],
+        "probability": chances[few].max(axis=1).astype(float),
+        "group": part.groups[few],
+    }
     return len(rows), pd.DataFrame(told | {"doubt": doubt[few]})
 
 
