@@ -92,6 +92,21 @@ def test_a_public_name_has_an_example(module, name):
     assert ">>> " in (inspect.getdoc(getattr(module, name)) or "")
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module in (fairsieve, fairsieve.data, fairsieve.tabular) for name in module.__all__],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_a_documented_parameter_says_its_default(module, name):
+    value = getattr(module, name)
+    parts = re.split(r"^(\w+)\n-+$", inspect.getdoc(value) or "", flags=re.MULTILINE)
+    described = dict(zip(parts[1::2], parts[2::2], strict=True)).get("Parameters", "")
+    for parameter in inspect.signature(value).parameters.values():
+        head = re.search(rf"^(\w+, )*{parameter.name}(, \w+)* :.*$", described, flags=re.MULTILINE)
+        if head is not None and parameter.default not in (None, inspect.Parameter.empty):
+            assert ", default=" in head[0]
+
+
 def broken_rules(value, schema, root, where="$"):
     """The rules of a JSON schema that a value breaks; of the few kinds that our schemas use."""
     if "$ref" in schema:

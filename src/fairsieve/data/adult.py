@@ -42,11 +42,11 @@ def load_adult(
     ----------
     path : str or path, optional
         A folder that holds the files; see :func:`fairsieve.data.sources.locate`.
-    sensitive : {"sex", "race"}
+    sensitive : {"sex", "race"}, default="sex"
         What the groups are. Both stay among the features.
-    source : {"pypi", "openml"}
+    source : {"pypi", "openml"}, default="pypi"
         Which fetched form to read.
-    check : bool
+    check : bool, default=True
         Refuse files whose SHA-256 is not the known one; the OpenML form has none.
 
     Examples

@@ -37,9 +37,9 @@ def load_compas(
     ----------
     path : str or path, optional
         The CSV file or a folder that holds it; see :func:`fairsieve.data.sources.locate`.
-    sensitive : {"sex", "race"}
+    sensitive : {"sex", "race"}, default="sex"
         What the groups are. Both stay among the features.
-    check : bool
+    check : bool, default=True
         Refuse a file whose SHA-256 is not the known one.
 
     Examples

@@ -69,7 +69,7 @@ def flip_margin(
         Who may be flipped; everyone when None.
     validation : Samples, optional
         Samples that the regression is fitted on too, and that are not flipped.
-    sees_group : bool
+    sees_group : bool, default=True
         Whether the regression sees the columns that tell the groups apart. That of the paper's authors did not.
 
     Examples
@@ -286,7 +286,7 @@ def flip_greedily(
     validation : Samples, optional
         Samples with right labels that the loss is measured on; the samples themselves, with their right labels, when
         None.
-    rounds : int
+    rounds : int, default=100
         How often the regression is trained again; each round flips as many labels. With as many rounds as flips, labels
         are flipped one by one.
 

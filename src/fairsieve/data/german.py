@@ -65,11 +65,11 @@ def load_german(
     ----------
     path : str or path, optional
         The file or a folder that holds it; see :func:`fairsieve.data.sources.locate`.
-    sensitive : {"sex"}
+    sensitive : {"sex"}, default="sex"
         What the groups are.
-    source : {"pypi", "openml"}
+    source : {"pypi", "openml"}, default="pypi"
         Which fetched form to read.
-    check : bool
+    check : bool, default=True
         Refuse a file whose SHA-256 is not the known one; the OpenML form has none.
 
     Examples

@@ -36,7 +36,7 @@ def read_nhanes(condition: Condition = "obesity") -> pd.DataFrame:
 
     Parameters
     ----------
-    condition : {"obesity", "diabetes"}
+    condition : {"obesity", "diabetes"}, default="obesity"
         The label. ``obese``: a body mass index of 30 or more, by the height and weight that people *said*; the truth by
         those that were measured. ``diabetes``: whether a doctor *told* them; the truth by glycohemoglobin of 6.5 %
         or more, or medication against it. People whose answer or truth is not known are left out (205 for diabetes).
@@ -83,9 +83,9 @@ def load_nhanes(
 
     Parameters
     ----------
-    condition : {"obesity", "diabetes"}
+    condition : {"obesity", "diabetes"}, default="obesity"
         What the label says, see :func:`read_nhanes`; 1 for those who said so.
-    sensitive : {"race", "sex", "age"}
+    sensitive : {"race", "sex", "age"}, default="race"
         What the groups are. All three stay among the features; ages make three groups.
 
     Returns

@@ -46,13 +46,13 @@ def split(
     ----------
     samples : Samples
         What to split; the order within each part is theirs.
-    test : float
+    test : float, default=0.2
         Share of the whole that is tested on, at least 0 and below 1.
-    validation : float
+    validation : float, default=1/11
         Share of the rest that is validated on, at least 0 and below 1.
-    seed : int or Generator
+    seed : int or Generator, default=0
         Decides who goes where.
-    scale : bool
+    scale : bool, default=True
         Standardise the columns that are not 0/1, by the mean and deviation of the training part.
 
     Returns

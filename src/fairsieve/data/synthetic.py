@@ -33,7 +33,7 @@ def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] 
     ----------
     n : int
     seed : int
-    rotation : {"arrays", "printed"}
+    rotation : {"arrays", "printed"}, default="arrays"
         The arrays that the authors published follow a rotation by −π/5; the text prints +π/5.
 
     Examples

@@ -65,10 +65,10 @@ class FairRobustClassifier(FairEstimator):
 
     Parameters
     ----------
-    fairness : str or None
-        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
+    fairness : str or None, default="equalized_odds"
+        The name of a notion of fairness, see :mod:`fairsieve.notions`.
         None if nothing is to be equal between groups.
-    clean_ratio : float in (0, 1] or "auto"
+    clean_ratio : float in (0, 1] or "auto", default="auto"
         Share of the labels believed to be right; if unsure, choose a lower value. "auto" estimates it, and which
         labels are wrong, as far as the data can say.
     tolerance : float in [0, 1], optional
@@ -87,7 +87,7 @@ class FairRobustClassifier(FairEstimator):
         The probability from which on the positive one of two classes is predicted, and at which rates are made
         equal; or a rule that chooses it: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false
         positives and false negatives) or "rate:SHARE" (so many are predicted positive).
-    max_iter : int
+    max_iter : int, default=200
         The most updates, as a safety limit.
     pos_label : label, optional
         The positive class; the last of two when None.
@@ -95,7 +95,7 @@ class FairRobustClassifier(FairEstimator):
         Where to train, such as "cuda", which needs torch; the CPU when None.
     random_state : int, RandomState or None
         Decides which rows are held out where labels were verified; nothing else depends on it.
-    verbose : int
+    verbose : int, default=0
         Above 0, a progress bar.
 
     Attributes

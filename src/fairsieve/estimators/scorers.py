@@ -29,13 +29,13 @@ def fairness_scorer(
 
     Parameters
     ----------
-    fairness : str
-        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
-    method : {"to_overall", "between_groups"}
+    fairness : str, default="equalized_odds"
+        The name of a notion of fairness, see :mod:`fairsieve.notions`.
+    method : {"to_overall", "between_groups"}, default="to_overall"
         See :mod:`fairsieve.metrics`.
     pos_label : label, optional
         For notions that are about one class; the last of two when None.
-    with_accuracy : bool
+    with_accuracy : bool, default=False
         Score the accuracy minus the disparity. A constant prediction is fair, so choose hyperparameters
         by this, or by several scorers, and not by the disparity alone.
 

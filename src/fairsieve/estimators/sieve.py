@@ -65,9 +65,9 @@ class SieveClassifier(FairEstimator):
     estimator : classifier
         With ``fit(X, y, sample_weight=…)`` and ``predict_proba``; in a pipeline the last step takes
         the weights. It gets ``X`` unchanged, with categories, missing values or as a sparse matrix.
-    fairness : str
-        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
-    clean_ratio : float in (0, 1] or "auto"
+    fairness : str, default="equalized_odds"
+        The name of a notion of fairness, see :mod:`fairsieve.notions`.
+    clean_ratio : float in (0, 1] or "auto", default="auto"
         The share of right labels; "auto" estimates it. Whether labels are wrong at random or on purpose is
         estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
     tolerance : float in [0, 1], optional
@@ -85,11 +85,11 @@ class SieveClassifier(FairEstimator):
         of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
         ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold. None predicts
         the training samples themselves, for models that cannot memorise labels.
-    threshold : float or str
+    threshold : float or str, default=0.5
         The probability from which on the positive one of two classes is predicted, or a rule that chooses it
         out of fold: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false positives and
         false negatives) or "rate:SHARE" (so many are predicted positive).
-    keep_path : bool
+    keep_path : bool, default=False
         Fit the classifier of every round to all samples, as ``path_models_``, for :meth:`at`.
     pos_label : label, optional
         The positive class; the last of two when None.
@@ -97,7 +97,7 @@ class SieveClassifier(FairEstimator):
         Determines the folds; the classifier has its own.
     n_jobs : int, optional
         How many folds are fitted at a time.
-    verbose : int
+    verbose : int, default=0
         Show a progress bar if above 0.
     checkpoint_dir : path, optional
         A folder for the results of each round, which joblib keeps there: a second fit to the same data does not

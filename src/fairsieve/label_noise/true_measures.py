@@ -93,11 +93,11 @@ def measure_true_labels(
         ``verified_labels``.
     rows : n integers, optional
         Which rows of the estimate the predictions are for; all of them, in their order, when None.
-    fairness : str
+    fairness : str, default="equalized_odds"
         The notion that the disparity measures, see :mod:`fairsieve.notions`.
     pos_label : label, optional
     sample_weight : n numbers, optional
-    seed : int
+    seed : int, default=0
         Of the draws that the intervals come from.
 
     Examples

@@ -287,9 +287,9 @@ def sample_losses(
     ----------
     dataset : map-style dataset of (features, class index), or a pair of tensors
         Items may go on after the class index; those of another form become pairs by ``collate_fn=``.
-    loss : callable
+    loss : callable, default=cross_entropy
         ``loss(outputs, targets)`` → one loss per sample.
-    chunk_size : int
+    chunk_size : int, default=8192
         Samples in memory at a time.
     device : optional
         Where the model lives; that of its first parameter when None.

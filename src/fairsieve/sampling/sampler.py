@@ -58,10 +58,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     sensitive_features : array of n values, or of several columns, which are crossed; None where ``fairness`` is
         Samples whose group is missing (None, NaN) train, and no fairness looks at them.
     batch_size : int
-    fairness : str or None
-        The name of a notion of fairness, see :mod:`fairsieve.notions`; equalized odds by default.
+    fairness : str or None, default="equalized_odds"
+        The name of a notion of fairness, see :mod:`fairsieve.notions`.
         None only cleans.
-    clean_ratio : "auto", float in (0, 1], table of them, mapping, or estimate
+    clean_ratio : "auto", float in (0, 1], table of them, mapping, or estimate, default="auto"
         Share of the labels believed to be right. ``"auto"`` leaves out the labels that the network doubts, as
         :mod:`fairsieve.sampling.doubt` says; :attr:`clean_ratios` says how much of each cell is left. A number keeps
         that share of all, the least doubted, and 1.0 all. A table (classes × groups, or a mapping from (class, group)
@@ -71,13 +71,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         How long the training will be. Sets the warm-up, and the pace at which groups are balanced.
     warmup_epochs : int, optional
         When None: a third of ``epochs``, and 5 without them.
-    tolerance : float
+    tolerance : float, default=0.02
         Gaps of rates on held-out samples (see :meth:`update`) up to this, and up to what chance explains, are left
         alone.
     pos_label : label, optional
     classes : sequence of labels, optional
         All classes, in the order of the model's outputs, where some may not occur among the labels.
-    seed : int
+    seed : int, default=0
         The order of an epoch is a function of (seed, epoch).
     folder : path, optional
         Keep what is observed (see :meth:`observe`) in files there, memory-mapped; in memory when None.
@@ -251,7 +251,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             All samples in order, for a model: the features, items that start with them, or a loader, whose dataset and
             collation are used. Samples are judged as this dataset gives them: pass one without augmentation
             where you can.
-        loss : callable
+        loss : callable, default=cross_entropy
             ``loss(outputs, class_indices)`` → one loss per sample.
         validation : (outputs, labels, sensitive features), optional
             Held-out samples, with the logits of the model for them, or with data to run the model over. Labels as given
@@ -479,7 +479,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         ----------
         dataset : tensor, or any map-style dataset
             All samples in order. A dataset's items are the features, or start with them.
-        share : float in [0, 1]
+        share : float in [0, 1], default=0.2
             How many of the samples that the last epoch did not train on.
         forward : callable, optional
             ``forward(model, batch)`` → outputs, for batches of another form.

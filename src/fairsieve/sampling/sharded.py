@@ -100,7 +100,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         Of the worker's shard.
     batch_size : int
         Of a global batch, over all workers.
-    timeout : float
+    timeout : float, default=300.0
         Seconds to wait for the other workers before all fail. It covers what the sampler sends, not the
         steps of your loop: set a timeout for their process group too, and see ``sampler.workers.guard``.
     group : process group, optional

@@ -88,7 +88,7 @@ def select(
     classes, group_values : sequences, optional
         What the rows and columns of ``ratios`` stand for, when some may be absent from the data.
         Integer labels 0, 1, … that fit the shape of ``ratios`` need none.
-    backend : {"auto", "numpy", "torch"}
+    backend : {"auto", "numpy", "torch"}, default="auto"
         Who does the work. All give the same answer.
 
     Returns

@@ -150,7 +150,7 @@ def review(
     ----------
     data : path or data frame
         As :func:`train` takes it.
-    rows : int
+    rows : int, default=50
         How many rows to choose.
     id_column : str, optional
         A column that identifies the rows to whoever checks them.
@@ -210,7 +210,7 @@ def predict(
         What :func:`train` returned, or a folder that it or ``fairsieve train`` made.
     data : path or data frame
         A table with the columns that the model learnt from.
-    probabilities : bool
+    probabilities : bool, default=False
         Add the probability of each label, beside that of the predicted one.
     **settings
 

@@ -340,11 +340,20 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
             return function(*arguments, **given)
 
         call.__signature__ = signature  # type: ignore[attr-defined]
-        words = [f"{name}\n        {setting.help}" for name, setting in settings_of(command)]
+        words = [
+            f"{_describe(signature.parameters[name])}\n        {setting.help}"
+            for name, setting in settings_of(command)
+        ]
         call.__doc__ = (function.__doc__ or "").replace("**settings", "\n    ".join(words))
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _describe(parameter: inspect.Parameter) -> str:
+    """Write a parameter as numpydoc does: its name, its type and its default."""
+    default = "" if parameter.default is inspect.Parameter.empty else f", default={parameter.default!r}"
+    return f"{parameter.name} : {parameter.annotation}{default}".replace("'", '"')
 
 
 def _refuse_name(name: str, known: Sequence[str]) -> None:

@@ -58,10 +58,10 @@ def fit(
         paper's logistic regression, which needs no torch.
     data : Samples
         What to train on.
-    method : str
+    method : str, default="sample-selection"
         ``"sample-selection"`` (the paper's), ``"lr"``, ``"itlm"``, ``"fairbatch"``,
         ``"sample-selection-no-constraints"``, ``"sample-selection-no-weights"``; ``compare`` calls them the same.
-    seed : int
+    seed : int, default=0
         Decides everything random: the first weights (where the model is made here), the batches,
         dropout. Two trainings with one seed give the same bits on a CPU, in threads too.
     sample_weight : n numbers, optional
@@ -70,7 +70,7 @@ def fit(
         weight 0 is left out of everything.
     evaluation : Samples, optional
         Measured on every epoch, never trained on.
-    progress : bool
+    progress : bool, default=False
         Show a progress bar.
     checkpoint_dir : path, optional
         A folder for checkpoints of a module. If it holds some of this training, training goes on from the last whole
