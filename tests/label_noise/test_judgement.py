@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.intervals import bound_change_of_largest, bound_largest
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
 from fairsieve.label_noise.judgement import Judgement, judge
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table
 from fairsieve.samples import Samples
@@ -113,6 +115,26 @@ def test_what_is_known_of_the_labels_decides_the_basis(trials):
     for one in trials["random"]:
         assert one.judged.on_given_labels.basis == "given labels"
         assert one.judged.on_given_labels.on_given_labels is one.judged.on_given_labels
+
+
+@pytest.mark.parametrize("rate", [0.08, 0.15, 0.22, 0.29])
+def test_bounds_hold_a_gap_that_closes_below_the_highest_rates(rate):
+    """Predictions without an error, where positive labels of one group are missed: the gap on given labels is none."""
+    rng = np.random.default_rng(3)
+    group, right = rng.integers(0, 2, (2, 8000))
+    given = right * (rng.random(8000) >= rate * group)
+    cells = Cells.of(given, group, classes=[0, 1], group_values=[0, 1])
+    highest = np.array([[0.01, 0.01], [0.01, 0.3]])
+    clear = Credibility(True, "no wrong labels were found.")
+    unknown = CleanRatioEstimate(
+        1.0, (0.8, 1.0), np.zeros((2, 2)), np.zeros((2, 2)), False, clear, np.eye(2)[given], cells
+    )
+    judged = judge(cells, [right], NOTION, positive=1, estimate=replace(unknown, highest_rates=highest))
+    [on_right_labels], [on_given_labels] = judged.models, judged.on_given_labels.models
+    assert judged.basis == "bounds"
+    assert on_given_labels.disparity.interval[0] > 0.02
+    assert on_right_labels.disparity.interval[0] == 0.0
+    assert on_right_labels.accuracy.interval[1] > 0.99
 
 
 def test_verified_labels_come_first():
@@ -220,7 +242,7 @@ def test_more_rows_than_are_needed_do_tell():
     assert claim.verdict == "cannot tell"
     assert claim.rows is not None
     assert claim.rows > 120
-    assert claim.checks is None  # labels are believed
+    assert unknown.checks_to_tell() is None  # labels are believed
     assert differ(8 * claim.rows, 3).keeps_accuracy(-0.002, 0, 1).verdict == "holds"
 
 

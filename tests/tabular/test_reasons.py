@@ -85,7 +85,10 @@ class Judged:
     def more_alike(self, first, second):
         low, high = self.changes["disparity"].interval
         verdict = "holds" if high < 0 else "fails" if low > 0 else "cannot tell"
-        return Claim(verdict, None, 200) if self.basis == "bounds" else Claim(verdict, 3000)
+        return Claim(verdict, None if self.basis == "bounds" else 3000)
+
+    def checks_to_tell(self, first, second):
+        return 200 if self.basis == "bounds" else None
 
     def keeps_accuracy(self, within, first, second):
         low, high = self.changes["accuracy"].interval
@@ -124,6 +127,7 @@ CASES = [
     ((-0.03, -0.015), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
     ((-0.03, 0.01), (-0.1, -0.02), "your-call", "trade", "plain", "fair"),
     ((0.001, 0.02), (0.01, 0.1), "your-call", "other trade", "plain", "fair"),
+    ((0.02, 0.05), (-0.1, 0.14), "your-call", "other trade", "plain", "fair"),
     ((-0.005, 0.004), (0.01, 0.1), "keep-plain", "worse", "plain", "plain"),
     ((-0.06, -0.03), (-0.01, 0.02), "keep-plain", "worse", "plain", "plain"),
     ((-0.005, 0.004), (-0.02, 0.02), "keep-plain", "alike", "plain", "fair"),

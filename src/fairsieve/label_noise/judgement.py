@@ -16,7 +16,7 @@ difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -41,6 +41,7 @@ from fairsieve.label_noise.true_counts import (
     count_by_aim,
     count_by_checks,
     undo_flips,
+    undo_flips_of,
 )
 from fairsieve.metrics import accuracy_from_table, count_table, gaps_from_table, grouped_part, has_enough
 from fairsieve.selection.cells import Cells
@@ -52,6 +53,7 @@ Verdict = Literal["holds", "fails", "cannot tell"]
 FEWEST_CHECKS, MOST_CHECKS = 50, 10_000  # that are advised
 MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 FEW = 10  # people to measure on; rates of fewer are chance
+STEPS = 16  # on the way to the highest rates
 HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
 
 
@@ -63,14 +65,10 @@ class Claim(NamedTuple):
     verdict : {"holds", "fails", "cannot tell"}
     rows : int, optional
         Rows in all with which it could be told; None where it is told, or where rows alone will not tell.
-    checks : int, optional
-        Labels, drawn at random, that would have to be checked to tell it; None where it is told, or where checks
-        alone will not tell.
     """
 
     verdict: Verdict
     rows: int | None = None
-    checks: int | None = None
 
 
 AskedGap = tuple[str, int, int, int]
@@ -167,7 +165,7 @@ class Judgement:
             changes["accuracy"].append(
                 bound_value(float(after[0] - before[0]), np.asarray(after[1] - before[1]))
             )
-            gaps = [self._gaps(*one) for one in pair]
+            gaps = [self.gaps_between(*one) for one in pair]
             changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
         return {name: _widest(scores) for name, scores in changes.items()}
 
@@ -201,30 +199,19 @@ class Judgement:
 
     def _claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
         """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
-        asked = name, boundary, first, second
-        if asked not in self._claims:
-            self._claims[asked] = self._judge_claim(*asked)
-        return self._claims[asked]
-
-    @cached_property
-    def _claims(self) -> dict[tuple[str, float, int, int], Claim]:
-        return {}
-
-    def _judge_claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
         found = self.change(first, second)[name]
         low, high = found.interval
         below, above = high < boundary, low >= boundary
         if below or above:
             return Claim("holds" if below == (name == "disparity") else "fails")
         by_chance = self.on_given_labels.change(first, second)[name]
-        rows = rows_needed(found, boundary, by_chance, len(self.judged.weights))
-        return Claim("cannot tell", rows, self._checks_needed(name, boundary, first, second))
+        return Claim("cannot tell", rows_needed(found, boundary, by_chance, len(self.judged.weights)))
 
-    def _checks_needed(self, name: str, boundary: float, first: int, second: int) -> int | None:
-        """Find how many labels, drawn at random, would have to be checked; None where many would not do.
+    def checks_to_tell(self, first: int = 0, second: int = -1) -> int | None:
+        """Find how many labels, drawn at random, would have to be checked to tell whether groups are more alike.
 
         Checks are imagined whose answers are as likely as the estimate has it, twice as many each time, until both of
-        two such draws tell.
+        two such draws tell. None where many would not do.
         """
         if self.estimate is None:
             return None
@@ -240,8 +227,9 @@ class Judgement:
                 codes[rows] = (passed[rows] < turn[rows, None]).sum(axis=1)
                 known = replace(self.estimate, unseen=chances, verified_codes=codes, verified_weight=None)
                 worlds = count_by_checks(self.judged, known)
-                low, high = replace(self, worlds=partial(list, worlds))._compare(first, second)[name].interval
-                told.append(high < boundary or low >= boundary)
+                again = replace(self, worlds=partial(list, worlds))
+                low, high = again._compare(first, second)["disparity"].interval
+                told.append(high < 0 or low >= 0)
                 if not told[-1]:
                     break
             if all(told):
@@ -266,7 +254,7 @@ class Judgement:
         enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
         return np.asarray(enough.all(axis=0))
 
-    def _gaps(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+    def gaps_between(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
         """Compute each difference that the disparity is the largest of, and draws of it."""
         found = []
         for tables in (value[None], drawn):
@@ -278,7 +266,7 @@ class Judgement:
     def _judge_one(self, value: Floats, drawn: Floats) -> ModelJudgement:
         accuracy = bound_value(float(accuracy_from_table(value)), accuracy_from_table(drawn))
         return ModelJudgement(
-            accuracy, bound_largest(*self._gaps(value, drawn)), self._rates(value, drawn), value
+            accuracy, bound_largest(*self.gaps_between(value, drawn)), self._rates(value, drawn), value
         )
 
     def _rates(self, value: Floats, drawn: Floats) -> list[GroupRate]:
@@ -344,7 +332,7 @@ def judge(
     judged = Judged(cells, [np.asarray(codes, np.int64) for codes in predictions], weights, numbers, seed)
     as_given = count_as_given(judged)
     given = Judgement("given labels", judged, notion, positive, partial(list, [as_given]))
-    basis, worlds = _choose_worlds(judged, estimate, as_given)
+    basis, worlds = _choose_worlds(judged, estimate, given)
     if worlds is None:
         return given
     flawless: list[int] = []
@@ -366,9 +354,10 @@ def _chances(estimate: CleanRatioEstimate) -> Floats:
 
 
 def _choose_worlds(
-    judged: Judged, estimate: CleanRatioEstimate | None, given: World
+    judged: Judged, estimate: CleanRatioEstimate | None, given: Judgement
 ) -> tuple[Basis, Callable[[], Iterable[World]] | None]:
     """Choose what right labels are known from; None where the labels are believed."""
+    [as_given] = given.worlds()
     if estimate is None:
         return "given labels", None
     if estimate.unseen is not None and len(estimate.checked):
@@ -379,29 +368,36 @@ def _choose_worlds(
         return "estimate", partial(list, aimed)
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
-        worlds = [undo_flips(given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates]
+        worlds = [
+            undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates
+        ]
         # Rows of which none was checked are judged by the rates that the checks of others show.
-        return "estimate", partial(list, worlds or [undo_flips(given, estimate.flip_rates)])
+        return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates)])
     if 1 - estimate.interval[0] > HARMLESS:
         unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
-        ways = _ways_to_be_wrong(unknown)
-        return "bounds", partial(map, partial(undo_flips, given), ways)
+        ways = list(_ways_to_be_wrong(unknown, given))
+        return "bounds", partial(map, partial(undo_flips, as_given), ways)
     return "given labels", None
 
 
-def _ways_to_be_wrong(highest: Floats) -> list[Floats]:
+def _ways_to_be_wrong(highest: Floats, given: Judgement) -> Iterator[Floats]:
     """List flip rates, (classes, groups), up to the highest: of none, all, one class, one group, or one cell.
 
-    And half as many, since a gap may close on the way and open again on the other side.
+    On the way there a gap may close, and open again on the other side. So rates below the highest count too where a
+    disparity, or its change, is the smallest or the largest.
     """
     classes, groups = highest.shape
+    yield np.zeros_like(highest)
+    [world] = given.worlds()
     parts = [slice(None), *range(classes), *((slice(None), group) for group in range(groups))]
-    ways = []
     for part in [*parts, *np.ndindex(classes, groups)]:
         way = np.zeros_like(highest)
         way[part] = highest[part].min()
-        ways += [way, way / 2]
-    return [np.zeros_like(highest), *ways]
+        steps = way * np.linspace(0, 1, STEPS + 1)[1:, None, None]
+        gaps = [given.gaps_between(one.value, undo_flips_of(one.value, steps)) for one in world]
+        disparities = [np.abs(each).max(axis=1, initial=0.0) for _, each in gaps]
+        measured = np.stack([*disparities, disparities[-1] - disparities[0]])
+        yield from steps[sorted({STEPS - 1, *measured.argmin(axis=1), *measured.argmax(axis=1)})]
 
 
 def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:

@@ -156,10 +156,10 @@ def undo_flips(given: World, rates: Floats, drawn_rates: Floats | None = None) -
     ``drawn_rates``, (draws, classes, groups), go with the draws of the rows.
     """
     again = rates if drawn_rates is None else drawn_rates
-    return [Counts(_unflip(one.value, rates), _unflip(one.drawn, again)) for one in given]
+    return [Counts(undo_flips_of(one.value, rates), undo_flips_of(one.drawn, again)) for one in given]
 
 
-def _unflip(tables: Floats, rates: Floats) -> Floats:
+def undo_flips_of(tables: Floats, rates: Floats) -> Floats:
     """Invert the table of flips; a group keeps its size, and no count is below 0."""
     inverse = np.linalg.inv(transitions(rates))  # (…, groups, true, given)
     true = np.maximum(np.einsum("...zji,...jzp->...izp", inverse, tables), 0.0)

@@ -17,7 +17,7 @@ Why = Literal[
     "more accurate",  # and no less fair
     "no harm",  # it may be much fairer, is surely not noticeably less fair, and is as accurate
     "trade",  # fairer, and it may cost more than the price
-    "other trade",  # more accurate, and less fair
+    "other trade",  # more accurate, and perhaps less fair
     "useless",  # it tells nobody apart
     "neither",  # does the plain one
     "worse",  # less accurate or less fair, and better in nothing
@@ -86,7 +86,12 @@ def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[
     if accuracy[0] > 0:
         if disparity[1] <= small:
             return "use-fair", "more accurate"
-        return ("your-call", "other trade") if disparity[0] > 0 else ("cannot-tell", "unknown")
+        # surely more accurate by what fairness may cost, and perhaps less fair
+        return (
+            ("your-call", "other trade")
+            if disparity[0] > 0 or accuracy[0] > price
+            else ("cannot-tell", "unknown")
+        )
     if fairer == "fails" or (accuracy[1] < 0 and disparity[0] > -small):
         return "keep-plain", "worse"
     if -small <= disparity[0] and disparity[1] <= small:
@@ -118,5 +123,4 @@ def _needed(found: Evaluation, change: dict[str, Score]) -> tuple[int | None, in
         half = (score.interval[1] - score.interval[0]) / 2
         rows.append(math.ceil(count * (half / room) ** 2))
     able = [each for each in rows if count < each <= POLICY.most_rows]
-    checks = claim.checks if claim.checks is not None and claim.checks <= count else None
-    return min(able, default=None), checks
+    return min(able, default=None), found.judged.checks_to_tell(0, 1)

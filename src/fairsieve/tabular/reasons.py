@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fairsieve.intervals import Score
+from fairsieve.label_noise.judgement import rows_needed
 from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
 from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
@@ -43,9 +44,21 @@ def gaps_verdict(found: Evaluation, model: int, most: float) -> TableVerdict:
     status = _judge(bounds, most)
     surest = max(gaps, key=lambda gap: gap.at_once[model].interval[0])
     worst = surest if status == "fails" else max(gaps, key=lambda gap: gap.models[model].value)
-    score = worst.at_once[model] if status == "fails" else worst.models[model]
-    facts = {"most": most, "count": len(gaps), **gap_facts(found, worst, score)}
+    wide = worst.models[model].value > most  # to be found wide takes more than to be found narrow
+    score = worst.at_once[model] if wide else worst.models[model]
+    more = None
+    if status == "cannot tell":
+        asked = [(worst.rate.name, worst.rate.code, worst.low, worst.high)]
+        [by_chance] = found.judged.on_given_labels.gaps(model, asked, len(gaps) if wide else 1)
+        more = _more_rows(found, score, most, by_chance)
+    facts = {"most": most, "count": len(gaps), "more": more, **gap_facts(found, worst, score)}
     return TableVerdict("gaps", status, score.value, score.interval, facts)
+
+
+def _more_rows(found: Evaluation, score: Score, boundary: float, by_chance: Score) -> int | None:
+    """Compute how many more rows would tell on which side of a boundary a number lies; None if rows would not."""
+    rows = rows_needed(score, boundary, by_chance, len(found.cells))
+    return None if rows is None or rows > POLICY.most_rows else rows - len(found.cells)
 
 
 def gap_facts(found: Evaluation, gap: Gap, score: Score) -> dict[str, Any]:
@@ -60,7 +73,9 @@ def guess_verdict(found: Evaluation, model: int) -> TableVerdict:
     accuracy = found.judged.models[model].accuracy
     low, high = accuracy.interval
     status: Status = "holds" if low > share else "fails" if high < share else "cannot tell"
-    return TableVerdict("guess", status, accuracy.value, accuracy.interval, {"share": share, "label": label})
+    by_chance = found.judged.on_given_labels.models[model].accuracy
+    facts = {"share": share, "label": label, "more": _more_rows(found, accuracy, share, by_chance)}
+    return TableVerdict("guess", status, accuracy.value, accuracy.interval, facts)
 
 
 def _verdict_reasons(
@@ -71,9 +86,8 @@ def _verdict_reasons(
         if verdict.status == "fails":
             yield Reason(f"{verdict.name}_fails", "do-not-use", verdict.facts, steps.get(verdict.name, ()))
         elif verdict.status == "cannot tell":
-            yield Reason(
-                f"{verdict.name}_unknown", "cannot-tell", {"rows": len(found.cells), **verdict.facts}
-            )
+            facts = {"rows": len(found.cells), "basis": found.judged.basis, **verdict.facts}
+            yield Reason(f"{verdict.name}_unknown", "cannot-tell", facts)
 
 
 def _too_few(found: Evaluation) -> Iterator[Reason]:

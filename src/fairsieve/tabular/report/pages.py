@@ -249,7 +249,7 @@ def gaps_table(found: Evaluation) -> Table:
         [f"{found.groups[gap.high]} less {found.groups[gap.low]}", gap.rate, *gap.models]
         for gap in found.gaps
     ]
-    caption = "Differences between groups, with 95 % intervals; one that spans 0 may be chance"
+    caption = "Differences between groups, with 95 % intervals; one that spans 0 may be none"
     return plain_table("gaps", caption, ["groups", "rate", *models_of(found)], rows)
 
 
