@@ -19,6 +19,8 @@ from fairsieve_reproduction.statistics import BEYOND, LEVEL, Gain, Pairing, Said
 if TYPE_CHECKING:
     from fairsieve_reproduction.claims import Claim
 
+MANY = 20  # times the runs that are there: nobody makes more
+
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 
 
@@ -96,14 +98,16 @@ def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcom
 
 
 def _what_would_decide(open_: Sequence[Gain]) -> str:
-    """Say how many draws or splits would decide what is open, or that no number of splits of these rows would."""
+    """Say how many draws or splits would decide what is open, or that no number of them that one could make would."""
     needed = max((gain.needed() for gain in open_), default=np.nan)
     splits = any(gain.floor > 0 for gain in open_)
     what = "splits" if splits else "draws"
-    if 1 < needed < np.inf:
-        return f"{needed:.1f} times as many {what} would decide, were the differences these"
     if splits and needed == np.inf:
         return "no number of splits of these rows would decide: other data would"
+    if MANY < needed < np.inf:
+        return f"even {MANY} times as many {what} would decide nothing, were the differences these"
+    if 1 < needed <= MANY:
+        return f"{needed:.1f} times as many {what} would decide, were the differences these"
     return f"more {what} would decide"
 
 

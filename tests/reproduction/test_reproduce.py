@@ -50,7 +50,8 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
 def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "Of 54 claims" in reproduce("figure1", "--judge-only")
-    assert (tmp_path / "reproduction" / "claims.csv").is_file()
+    for name in ("claims.csv", "comparisons.csv"):
+        assert (tmp_path / "reproduced" / name).read_bytes() == (PUBLISHED / name).read_bytes()
 
 
 @pytest.mark.parametrize(

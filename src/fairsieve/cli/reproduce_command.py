@@ -45,7 +45,7 @@ def reproduce_command(
         typer.Option(
             "--out",
             "-o",
-            help="The folder of the records, tables, figures and the page; 'reproduction' where it is not named.",
+            help="The folder of the records, tables, figures and the page; 'reproduced' where it is not named.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +83,7 @@ def reproduce_command(
 
     Put them beside its numbers, with a verdict on every claim.
 
-    Example: fairsieve reproduce table1 --quick -o reproduction
+    Example: fairsieve reproduce table1 --quick -o reproduced
     """
     from fairsieve.benchmark.records import read_results
     from fairsieve.benchmark.workers import open_cluster
@@ -116,7 +116,7 @@ def reproduce_command(
         scopes[replace(scope, arrays=arrays or "recorded")] = synthetic
     pyplot()  # report a missing package before the work, not after it
     path = _published_records() if judge_only and out is None else None
-    out = Path("reproduction") if out is None else out
+    out = Path("reproduced") if out is None else out
     path = path or out / "records.jsonl"
     if not judge_only:
         for scope, wanted in scopes.items():

@@ -1,0 +1,204 @@
+"""``docs/findings.md`` says what the published tables, claims and records say."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fairsieve.benchmark.records import read_results
+from fairsieve.notions import EO
+from fairsieve.report.text import number
+from fairsieve_reproduction.experiments import (
+    OURS,
+    RATE_METHODS,
+    TABLE1,
+    Results,
+    Scope,
+    clean_ratio_experiments,
+    column_experiment,
+    rate_experiments,
+)
+from fairsieve_reproduction.methods.registry import METHODS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PUBLISHED = DOCS / "reproduction"
+pytestmark = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="part of the repository, not of the package")
+
+VERDICTS = ("holds", "does not hold", "inconclusive", "not comparable")
+COLUMNS = ("label flips, EO", "label flips, DP", "group-targeted flips, EO", "group-targeted flips, DP")
+ADULT = (*COLUMNS[:2], "flips among men, EO", "flips among men, DP")
+BOTH_FR_TRAINS = ("FR-Train (ours)", "FR-Train (published settings)")
+
+
+@cache
+def page():
+    return (DOCS / "findings.md").read_text("utf-8")
+
+
+@cache
+def read(name):
+    with (PUBLISHED / f"{name}.csv").open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def mean(text):
+    return re.match(r"[.\d]*", text)[0]
+
+
+def row_of(name, method, whose, columns=COLUMNS, title=None):
+    """Write a method's row of the page: accuracy / disparity in each column of a table."""
+    (row,) = [each for each in read(name) if each["method"] == method and each.get("whose", whose) == whose]
+    cells = [[mean(row[f"{column}: {what}"]) for what in ("acc. ↑", "disp. ↓")] for column in columns]
+    return [title or method, *(" / ".join(pair) for pair in cells)]
+
+
+def count(verdicts):
+    """Count the four verdicts; the last is left empty where it cannot be."""
+    found = [verdicts.count(word) for word in VERDICTS]
+    return [str(number) for number in found[:3]] + [str(found[3]) if found[3] else ""]
+
+
+def counts():
+    names = "verdict", "against FR-Train's published settings", "by the paper's own printed numbers"
+    ours, published, printed = ([row[name] for row in read("claims")] for name in names)
+    corrected = [row["corrected over all claims"] for row in read("claims")]
+    named = [one for one, other in zip(ours, published, strict=True) if other != "–"]
+    yield "all; where one names FR-Train, against ours", ours
+    yield "those that name FR-Train, against ours", named
+    yield "the same, against FR-Train as its authors published it", [one for one in published if one != "–"]
+    yield "by the paper's own printed means, where it prints them", [one for one in printed if one != "–"]
+    yield "all, after a correction for their number", corrected
+
+
+@cache
+def results():
+    return Results(read_results(PUBLISHED / "records.jsonl"), Scope())
+
+
+def pair_of(experiment, fairness):
+    """Write the means of an experiment's runs."""
+    values = (results().values(experiment, name) for name in ("accuracy", fairness))
+    return " / ".join(number(float(each.mean())) for each in values)
+
+
+def told_ratios():
+    """Write the method's row of Table 1, and the ablation without constraints told three clean ratios."""
+    for column, title in zip(TABLE1, COLUMNS, strict=True):
+        told = {dict(each.fixed)["clean_ratio"]: each for each in clean_ratio_experiments(column)}
+        cells = [pair_of(told[ratio], column.fairness) for ratio in (0.82, 0.86, 0.9)]
+        yield [title.replace(" flips", ""), pair_of(column_experiment(OURS, column), column.fairness), *cells]
+
+
+def by_rate():
+    """Write the rows of Fig. 6."""
+    for name in RATE_METHODS:
+        experiments = rate_experiments(name, EO)
+        yield [METHODS[name].short, *(pair_of(each, EO) for each in experiments)]
+
+
+def tables():
+    """Yield the head and the rows of every table."""
+    yield (
+        ["claims of the paper", "", "hold", "do not hold", "inconclusive", "not comparable"],
+        [[title, str(len(found)), *count(found)] for title, found in counts()],
+    )
+    rows = []
+    for title in ("LR", "ITLM", "the method", "FR-Train (ours)"):
+        short = title.replace(" (ours)", "")
+        rows += [row_of("table1", title, "paper", title=f"{short}, the paper")]
+        rows += [row_of("table1", title, "authors'", title=f"{short}, here")]
+    rows += [row_of("table1", BOTH_FR_TRAINS[1], "authors'", title="FR-Train, published settings")]
+    yield ["", *(title.replace(" flips", "") for title in COLUMNS)], rows
+    rows = []
+    for title in ("LR", "ITLM", "FB", "ITLM→FB", "ITLM→Penalty", *BOTH_FR_TRAINS, "the method"):
+        rows += [row_of("table1", title, "fresh") + row_of("table2", title, "splits")[1:]]
+    heads = [title.replace(" flips", "") for title in COLUMNS]
+    yield ["", *heads, f"COMPAS: {heads[0]}", *heads[1:]], rows
+    rows = []
+    for title in ("LR", "ITLM", "the method"):
+        rows += [row_of("table7", title, "paper", ADULT, f"{title}, the paper")]
+        rows += [row_of("table7", title, "splits", ADULT, f"{title}, here")]
+    yield ["", "label, EO", "label, DP", "men, EO", "men, DP"], rows
+    told = ["", "the method, τ = .9", "without constraints, τ = .82", "τ = .86", "τ = .9"]
+    yield told, list(told_ratios())
+    yield ["", "10 %", "12.5 %", "15 %", "17.5 %", "20 %"], list(by_rate())
+    rivals = [f"{data}, {column}" for data in ("Synthetic", "COMPAS") for column in (COLUMNS[0], COLUMNS[2])]
+    names = [row["method"] for row in read("rivals")]
+    heads = ["", "label, EO", "group-targeted, EO", "COMPAS: label, EO", "group-targeted, EO"]
+    yield heads, [row_of("rivals", name, "", rivals) for name in names]
+
+
+def written(heads, rows):
+    """Write a table as the page has it; an empty cell is one space."""
+    rules = ["---", *("---:" if heads[1:2] == [""] else "---" for _ in heads[1:])]
+    return "\n".join(
+        "|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in (heads, rules, *rows)
+    )
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_a_table_is_what_was_published(place):
+    heads, rows = list(tables())[place]
+    assert written(heads, rows) in page()
+
+
+def test_the_claims_that_do_not_hold_are_told_with_their_numbers():
+    listed = re.findall(r"^- \*(.*)\* \((.*), `([a-z0-9-]+)`\): (.*)\.$", page(), flags=re.MULTILINE)
+    failed = [row for row in read("claims") if row["verdict"] == "does not hold"]
+    assert [each[2] for each in listed] == [row["claim"] for row in failed]
+    for (text, where, _, told), row in zip(listed, failed, strict=True):
+        assert (text, where) == (row["what it says"], row["where"])
+        assert told.startswith(row["numbers"].rstrip("."))
+        for column, words in (
+            ("against FR-Train's published settings", "against FR-Train's published settings: "),
+            ("under the rules before", "under the rules before: "),
+        ):
+            assert (row[column] == "–") == (words not in told)
+            assert row[column] == "–" or words + row[column] in told
+
+
+def minutes():
+    """Count the minutes of processor time behind the records, and those for FR-Train."""
+    spent = {True: 0.0, False: 0.0}
+    for one in results().records.values():
+        name = (one["settings"].get("tuning") or one["settings"])["method"]
+        spent[name.startswith("fr-train")] += one.get("cpu_seconds", 0) + one.get("tuning_seconds", 0)
+    return round(sum(spent.values()) / 60), round(spent[True] / 60)
+
+
+def ends():
+    """Say how many chosen hyperparameters sit at an end of their candidates."""
+    found = {"the method": [], BOTH_FR_TRAINS[1]: [], "others": []}
+    for row in read("choices"):
+        names = [each.split()[0] for each in row["chosen"].split(", ")]
+        names = [name for name in names if name not in ("learning_rate", "times_as_long")]
+        kind = row["method"] if row["method"] in found else "others"
+        found[kind] += [name in row["at an end"].split(", ") for name in names]
+    (mine, published, others), every = found.values(), [one for each in found.values() for one in each]
+    assert all(mine)
+    return (
+        f"{sum(every)} of {len(every)} sit at an end of their candidates: all {len(mine)} of the method's, which has "
+        f"the paper's three, {sum(published)} of the published FR-Train's {len(published)}, whose candidates are its "
+        f"notebook's, and {sum(others)} of the {len(others)} others"
+    )
+
+
+def test_what_it_took_is_what_the_records_say():
+    text = " ".join(page().split())
+    every, of_fr_train = minutes()
+    assert f"There are {len(results().records):,} records" in text
+    assert f"all of it takes {every} minutes of processor time, {of_fr_train} of them for FR-Train" in text
+    assert ends() in text
+    late = [row["claim"] for row in read("claims") if row["verdict"] != row["corrected over all claims"]]
+    told = ", ".join(f"`{name}`" for name in late)
+    assert f"After the correction over all claims these verdicts are inconclusive: {told}." in text
+    drawn = [row["the authors' draw"] for row in read("claims") if row["the authors' draw"] != "–"]
+    holds, fails, opened, others = count(drawn)
+    assert (
+        f"Of the {len(drawn)} claims that can be checked on this draw {holds} hold, {fails} do not, {opened} are "
+        f"inconclusive and {others} are not comparable." in text
+    )
