@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import among, datasets, table_settings, write_settings
+from fairsieve.cli.options import DATASETS, names_in, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -36,12 +36,6 @@ Backend = Annotated[
 ]
 
 
-def _complete_methods(incomplete: str) -> list[str]:
-    from fairsieve_reproduction.methods.registry import METHODS
-
-    return among("default", "paper", "all", *METHODS)(incomplete)
-
-
 @table_settings("compare", optional=True)
 def compare_command(
     context: typer.Context,
@@ -49,7 +43,7 @@ def compare_command(
         str | None,
         typer.Option(
             help="A public data set, such as compas (see fairsieve data list); by default synthetic.",
-            autocompletion=datasets(lambda entry: entry.batch_size),
+            autocompletion=names_in(DATASETS, fits=lambda entry: entry.batch_size),
             show_default=False,
         ),
     ] = None,
@@ -67,7 +61,9 @@ def compare_command(
         str,
         typer.Option(
             help="default, paper, all, or names with commas between them; list prints the names.",
-            autocompletion=_complete_methods,
+            autocompletion=names_in(
+                "fairsieve_reproduction.methods.registry:METHODS", "default", "paper", "all"
+            ),
         ),
     ] = "default",
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run and average.")] = 5,

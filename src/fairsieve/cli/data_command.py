@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairsieve.cli.options import Force, Seed, among, datasets
+from fairsieve.cli.options import DATASETS, Force, Seed, among, names_in
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
 
@@ -34,7 +34,7 @@ def _fetch_command(
         list[str],
         typer.Argument(
             help="Names of data sets with files; fairsieve data list shows them.",
-            autocompletion=datasets(lambda entry: entry.files),
+            autocompletion=names_in(DATASETS, fits=lambda entry: entry.files),
         ),
     ],
     source: Annotated[
@@ -88,7 +88,7 @@ def _presence(entry: Dataset) -> str:
 @app.command("describe")
 def _describe_command(
     name: Annotated[
-        str, typer.Argument(help="A name that fairsieve data list shows.", autocompletion=datasets())
+        str, typer.Argument(help="A name that fairsieve data list shows.", autocompletion=names_in(DATASETS))
     ],
     sensitive: Annotated[str | None, typer.Option(help="The sensitive attribute.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -7,21 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from fairsieve.cli.options import names_in
 from fairsieve.cli.terminal import say, stages, stoppable
-
-
-def _complete_noise(incomplete: str) -> list[str]:
-    from fairsieve.benchmark.problems import NOISES
-
-    return [name for name in NOISES if name.startswith(incomplete)]
-
 
 Noise = Annotated[
     str | None,
     typer.Option(
         help="How labels are flipped: none, label, group-targeted, uniform, label-without-group, "
         "group-targeted-without-group; group-targeted:GROUP names the group.",
-        autocompletion=_complete_noise,
+        autocompletion=names_in("fairsieve.benchmark.problems:NOISES"),
         show_default=False,
     ),
 ]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
 from fairsieve.tabular.settings import settings_of
-
-if TYPE_CHECKING:
-    from fairsieve.data.catalogue import Dataset
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -27,15 +25,20 @@ def among(*choices: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
 
 
-def datasets(fits: Callable[[Dataset], object] = bool) -> Callable[[str], list[str]]:
-    """Return a function that completes the names of the data sets that fit."""
+def names_in(
+    registry: str, *more: str, fits: Callable[[Any], object] | None = None
+) -> Callable[[str], list[str]]:
+    """Return a function that completes the names in a registry, ``module:NAME``, which is imported when it is asked."""
 
     def complete(incomplete: str) -> list[str]:
-        from fairsieve.data.catalogue import DATASETS
-
-        return among(*(name for name, entry in DATASETS.items() if fits(entry)))(incomplete)
+        module, _, name = registry.partition(":")
+        entries = getattr(import_module(module), name)
+        return among(*more, *(name for name in entries if fits is None or fits(entries[name])))(incomplete)
 
     return complete
+
+
+DATASETS = "fairsieve.data.catalogue:DATASETS"
 
 
 def _option(name: str) -> Any:

@@ -9,15 +9,9 @@ from typing import Annotated, Literal
 import typer
 
 from fairsieve.cli.compare_command import Backend, Jobs
-from fairsieve.cli.options import Config, Verbose, write_settings
+from fairsieve.cli.options import Config, Verbose, names_in, write_settings
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
-
-
-def _complete_items(incomplete: str) -> list[str]:
-    from fairsieve_reproduction.experiments import ITEMS
-
-    return [name for name in ("list", "all", *ITEMS) if name.startswith(incomplete)]
 
 
 def reproduce_command(
@@ -26,7 +20,7 @@ def reproduce_command(
         str,
         typer.Argument(
             help="list, all, or table1 … table7, figure1 … figure6, constraints, convergence, rivals.",
-            autocompletion=_complete_items,
+            autocompletion=names_in("fairsieve_reproduction.experiments:ITEMS", "list", "all"),
         ),
     ],
     seeds: Annotated[

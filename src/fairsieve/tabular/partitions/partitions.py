@@ -76,7 +76,7 @@ def open_engine(backend: str, memory: int) -> Engine:
     """Open what works on the pieces."""
     if backend == "local":
         return LocalEngine(int(KEPT * memory))
-    distributed = require("distributed", purpose=f"--backend {backend}")
+    distributed = require("dask.distributed", purpose=spell("--backend", backend))
     address = backend.removeprefix("dask://")
     try:
         return DaskEngine(distributed.Client(f"tcp://{address}", timeout=CONNECT, set_as_default=False))
