@@ -17,14 +17,14 @@ import numpy as np
 import pandas
 
 from fairsieve import equalized_odds_disparity, tabular
-from fairsieve.data import adult
+from fairsieve.data.tables import read_adult
 
 OTHERS = 13_000
 
 
 def load() -> pandas.DataFrame:
     """Return Adult as a raw table, with numbers as numbers."""
-    frame = adult.read_raw()[1].replace("?", None)
+    frame = read_adult()[1].replace("?", None)
     for column in frame.columns.drop("income"):
         numbers = pandas.to_numeric(frame[column], errors="coerce")
         if numbers.isna().sum() == frame[column].isna().sum():

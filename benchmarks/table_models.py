@@ -20,8 +20,8 @@ import numpy as np
 import pandas
 
 from fairsieve import tabular
-from fairsieve.data import adult, compas, german
 from fairsieve.data.sources import locate
+from fairsieve.data.tables import COMPAS_COLUMNS, COMPAS_RACES, GERMAN_COLUMNS, read_adult, read_table
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 
@@ -29,16 +29,14 @@ MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 def load(name: str) -> tuple[pandas.DataFrame, str, str]:
     """Return a raw table, its label and its sensitive column."""
     if name == "adult":
-        files = adult.find_files(None, source="pypi", check=True)
-        rows = [row for file in files for row in adult.read_rows(file)]
-        return pandas.DataFrame(rows, columns=list(adult.COLUMNS)).replace("?", None), "income", "sex"
+        return read_adult()[1].replace("?", None), "income", "sex"
     if name == "compas":
-        rows = compas._read_rows(locate(compas.FILE))
-        frame = pandas.DataFrame(rows)
-        frame = frame[frame["race"].isin(compas.RACES)].drop(columns=["is_recid", "score_text"])
+        frame = read_table(locate("compas-scores-two-years.csv"), usecols=COMPAS_COLUMNS)
+        frame = frame[frame["race"].isin(COMPAS_RACES)].drop(columns=["is_recid", "score_text"])
         return frame, "two_year_recid", "sex"
-    rows = german._read_rows(locate(german.FILE))
-    frame = pandas.DataFrame(rows, columns=[*list(german.COLUMNS)[:20], "risk"])
+    frame = read_table(locate("german.data"), names=list(GERMAN_COLUMNS), sep=r"\s+").rename(
+        columns={"class": "risk"}
+    )
     women = frame["personal_status"].isin(["A92", "A95"])
     return frame.drop(columns="personal_status").assign(sex=np.where(women, "female", "male")), "risk", "sex"
 

@@ -21,9 +21,8 @@ import pytest
 
 from fairsieve.data import load_adult, load_german
 from fairsieve.data import sources as module
-from fairsieve.data.adult import COLUMNS as ADULT_COLUMNS
-from fairsieve.data.german import COLUMNS as GERMAN_COLUMNS
 from fairsieve.data.sources import FILES, cache_folder, digest, fetch, locate
+from fairsieve.data.tables import ADULT_COLUMNS, GERMAN_COLUMNS
 from fairsieve.errors import InvalidInputError, MissingDataError
 
 forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

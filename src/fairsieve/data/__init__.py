@@ -1,7 +1,5 @@
 """NHANES, synthetic data, COMPAS, Adult, German, and label noise."""
 
-from fairsieve.data.adult import load_adult
-from fairsieve.data.compas import load_compas
 from fairsieve.data.flips import (
     NoisyLabels,
     flip_greedily,
@@ -9,10 +7,10 @@ from fairsieve.data.flips import (
     flip_margin,
     flip_uniform,
 )
-from fairsieve.data.german import load_german
 from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits
+from fairsieve.data.tables import load_adult, load_compas, load_german
 
 __all__ = [
     "NoisyLabels",

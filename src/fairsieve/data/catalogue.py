@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.data.adult import load_adult, read_raw
-from fairsieve.data.compas import load_compas
-from fairsieve.data.german import load_german
 from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
+from fairsieve.data.tables import load_adult, load_compas, load_german, read_adult
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import write_output
 from fairsieve.samples import Samples
@@ -221,7 +219,7 @@ def export_csv(
     """
     check_choice("name", name, ("nhanes", "adult"))
     check_share("wrong", wrong)
-    label, table = ("obese", read_nhanes()) if name == "nhanes" else ("income", read_raw()[1])
+    label, table = ("obese", read_nhanes()) if name == "nhanes" else ("income", read_adult()[1])
     first, second = sorted(set(table[label]))
     if rows is not None:
         table = table.head(check_at_least("rows", rows, 1))

@@ -1,4 +1,4 @@
-"""Where the raw files come from, how they are fetched, and how their text becomes columns.
+"""Where the raw files are, and how they are fetched.
 
 Nothing is fetched behind a user's back: :func:`locate` only looks, and ``fairsieve data fetch`` calls :func:`fetch`.
 """
@@ -11,18 +11,15 @@ import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-import pandas as pd
 import platformdirs
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import read_archive, write_whole
@@ -325,62 +322,3 @@ def _read_openml(files: list[RawFile], scratch: Path, say: Callable[[str], None]
             ) from error
         contents[file.name] = answer.frame.to_csv(index=False, na_rep="?").encode()
     return contents
-
-
-# From text to columns: what the loaders share.
-
-
-def read_table(path: Path, **options: Any) -> pd.DataFrame:
-    """Read a file as text, by the options of :func:`pandas.read_csv`."""
-    try:
-        table = pd.read_csv(path, dtype=object, keep_default_na=False, na_values=[""], **options)
-    except ValueError as error:  # of its bytes, its header or its rows
-        raise InvalidInputError(
-            f"{path} must be the published table, as text in UTF-8; {error}: point to the file itself, unpacked"
-        ) from None
-    short = table.iloc[:, -1].isna()
-    if short.any():
-        raise InvalidInputError(
-            f"every row of {path} must have all fields; row {short.argmax() + 1} has fewer"
-        )
-    return table.fillna("")
-
-
-def numbers(column: str, texts: Iterable[str], path: Path) -> NDArray[np.float32]:
-    """Convert a numeric column of ``path``."""
-    try:
-        return np.array(list(texts), dtype=np.float32)
-    except ValueError as error:
-        raise InvalidInputError(f"{column} in {path} must be numbers; {error}") from None
-
-
-def one_hot(column: str, texts: Iterable[str], values: Iterable[str], path: Path) -> NDArray[np.float32]:
-    """Make indicator columns of ``values``, in their order.
-
-    >>> one_hot("degree", ["M", "F", "M"], ["F", "M"], Path("some.csv")).tolist()
-    [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-    """
-    known, given = list(values), list(texts)
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise InvalidInputError(f"{column} in {path} must be among {known}; got also {unknown}")
-    return np.asarray(np.eye(len(known), dtype=np.float32)[pd.Index(known).get_indexer(given)])
-
-
-def encode(
-    table: pd.DataFrame, columns: Mapping[str, Iterable[str] | None], path: Path
-) -> tuple[NDArray[np.float32], list[str]]:
-    """Encode columns, with names: numbers where None stands for the values, else indicators.
-
-    A mapping of values gives the texts that stand in the names.
-    """
-    blocks, names = [], []
-    for column, values in columns.items():
-        if values is None:
-            blocks.append(numbers(column, table[column], path)[:, None])
-            names.append(column)
-        else:
-            texts = values.values() if isinstance(values, Mapping) else values
-            blocks.append(one_hot(column, table[column], values, path))
-            names += [f"{column}={text}" for text in texts]
-    return np.hstack(blocks), names
