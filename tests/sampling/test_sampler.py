@@ -243,6 +243,11 @@ def test_losses_of_a_half_precision_model():
     assert losses.tolist() == pytest.approx(cross_entropy(model(x.bfloat16()).float(), y).tolist(), rel=1e-6)
 
 
+def test_what_is_no_sampling_method_is_refused(data):
+    with pytest.raises(InvalidInputError, match="method must be a SamplingMethod; got 'paper'"):
+        new_sampler(data, method="paper")
+
+
 def test_continuous_targets_are_refused():
     with pytest.raises(
         InvalidInputError, match=r"labels must be classes; got continuous numbers such as -?\d"

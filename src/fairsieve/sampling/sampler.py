@@ -144,6 +144,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if warmup is None:
             warmup = WARMUP if epochs is None else max(1, round(epochs / 3)) if epochs > 1 else 0
         self.method = SamplingMethod() if method is None else method
+        if not isinstance(self.method, SamplingMethod):
+            raise InvalidInputError(
+                f"method must be a SamplingMethod; got {shown(method)}: SamplingMethod(balance=0)"
+            )
         ratio = ratio_of(clean_ratio)
         self.settings = {
             "batch_size": batch_size,

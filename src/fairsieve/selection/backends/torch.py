@@ -27,11 +27,10 @@ FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
 FEW_CELLS = 32  # cells that are counted one after the other
 
 
-class Sorted(NamedTuple):
-    """Losses of all samples, the sample of each rank, and signals."""
+class Measured(NamedTuple):
+    """Losses of all samples, and signals of shape (targets, samples)."""
 
     losses: torch.Tensor
-    order: torch.Tensor
     signals: torch.Tensor
 
 
@@ -61,15 +60,14 @@ class TorchBackend(Backend):
         self.codes = cells.codes_on(self.device)
         self.size = len(cells.classes) * len(cells.groups)
 
-    def measure(self, losses: Any, signals: Any | None) -> Sorted:
-        """Take in tensors, or arrays that are then moved to the device, and sort."""
+    def measure(self, losses: Any, signals: Any | None) -> Measured:
+        """Take in tensors, or arrays that are then moved to the device."""
         values = self._numbers("losses", losses) + 0.0  # −0 becomes 0
         check_shape(values, len(self.cells))
-        ascending, order = torch.sort(values, stable=True)
-        if len(values) and bool(ascending[-1].isnan()):  # NaN is sorted to the end
+        if len(values) and bool(values.amin().isnan()):  # NaN is the least and the greatest
             missing = values.isnan()
             refuse_nan(int(missing.sum()), int(missing.int().argmax()))
-        return Sorted(values, order, values[None] if signals is None else self._numbers("signals", signals))
+        return Measured(values, values[None] if signals is None else self._numbers("signals", signals))
 
     def _numbers(self, name: str, values: Any) -> torch.Tensor:
         """Return floats on the device, float32 or float64."""
@@ -90,20 +88,20 @@ class TorchBackend(Backend):
         cell[where] = self.codes[where]
         return DeviceSelection(cell, count_codes(cell, self.size)[:, 0])
 
-    def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.float64]:
+    def sum_signals(self, measured: Measured, selected: DeviceSelection) -> NDArray[np.float64]:
         """Add up the signals of the selected samples and their squares by cell."""
         ordered = measured.signals[:, selected.members].double()
         parts = ordered.split(selected.counts.tolist(), dim=1)
         sums = [torch.stack([part.sum(1), part.square().sum(1)]) for part in parts]
         return torch.stack(sums, dim=2).cpu().numpy()
 
-    def select(self, measured: Sorted, limits: Limits) -> DeviceSelection:
+    def select(self, measured: Measured, limits: Limits) -> DeviceSelection:
         """Search the rank at which each cell closes, and take the samples before it.
 
         Only a table of counts and the codes of a few short stretches come to the host.
         """
-        n = len(measured.order)
-        in_order = self.codes[measured.order]
+        order = torch.sort(measured.losses, stable=True).indices
+        n, in_order = len(order), self.codes[order]
         walk = Walk(limits, max(0, n - 1), n)
         shift, digit, stretch = walk.asked.shift, -1, np.zeros(0, np.int64)
         counts = count_codes(in_order, self.size, 1 << shift)
@@ -122,10 +120,10 @@ class TorchBackend(Backend):
         limit = torch.from_numpy(closes).to(self.device).index_select(0, rest.int())
         rest.masked_fill_(torch.arange(first, n, device=self.device) >= limit, self.size)
         cell = self.codes.clone()
-        cell[measured.order[first:]] = rest
+        cell[order[first:]] = rest
         return DeviceSelection(cell, walk.taken)
 
-    def count_below(self, measured: Sorted, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         limit = torch.from_numpy(limits).to(self.device).index_select(0, self.codes.int())
         return count_codes(self.codes.masked_fill(measured.losses > limit, self.size), self.size)[:, 0]
