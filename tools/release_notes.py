@@ -11,12 +11,12 @@ CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
 
 def notes(text: str, version: str) -> str:
     """The part under the heading of a version."""
-    found = re.search(
+    section = re.search(
         rf"^## \[{re.escape(version)}\].*?\n(.*?)(?=^## \[|\Z)", text, flags=re.DOTALL | re.MULTILINE
     )
-    if found is None:
+    if section is None:
         sys.exit(f"CHANGELOG.md has no part for version {version}")
-    return found[1].strip()
+    return section[1].strip()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
-from fairsieve.cli.options import datasets
+from fairsieve.cli.options import DATASETS, names_in
 from fairsieve.data.catalogue import DATASETS
 from fairsieve.errors import FairsieveError
 
@@ -99,6 +99,6 @@ def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path
 
 
 def test_the_names_that_are_offered_are_those_of_the_catalogue():
-    assert datasets()("") == list(DATASETS)
-    assert datasets(lambda entry: entry.files)("") == ["compas", "adult", "german"]
-    assert datasets()("comp") == ["compas"]
+    assert names_in(DATASETS)("") == list(DATASETS)
+    assert names_in(DATASETS, fits=lambda entry: entry.files)("") == ["compas", "adult", "german"]
+    assert names_in(DATASETS)("comp") == ["compas"]

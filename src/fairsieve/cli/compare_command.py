@@ -100,6 +100,7 @@ def compare_command(
     from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
     from fairsieve.progress import progress_bar
+    from fairsieve.report.text import quantity
     from fairsieve.validation import check_at_least, check_choice, check_share
     from fairsieve_reproduction.methods.registry import METHODS, find_methods
 
@@ -145,7 +146,7 @@ def compare_command(
             records.append(record)
             update(len(records), f"{record['settings']['method']}, seed {record['settings']['seed']}")
     _print_results(asked, chosen, records)
-    say(f"{'1 record' if len(records) == 1 else f'{len(records)} records'} in {path}")
+    say(f"{quantity(len(records), 'record')} in {path}")
 
 
 def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource | None:
@@ -174,16 +175,15 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
 
     from fairsieve.benchmark.summary import summarise
     from fairsieve.notions import NOTIONS
-    from fairsieve.report.text import number, percent
+    from fairsieve.report.text import number, percent, quantity
 
-    found = summarise(asked, chosen, records)
+    summary = summarise(asked, chosen, records)
     name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
     flips = "no flips" if asked.noise == "none" else f"{percent(asked.rate)} flips ({asked.noise})"
-    what = "seed" if asked.table is None else "split"
-    title = f"{name}, {flips}, {found.runs} {what}{'' if found.runs == 1 else 's'}"
+    title = f"{name}, {flips}, {quantity(summary.runs, 'seed' if asked.table is None else 'split')}"
     measures = ["accuracy", NOTIONS[asked.fairness].short]
-    is_right = any(line.given for line in found.lines)
-    is_tuned = any(max(line.seconds[1:], default=0.0) >= 0.005 for line in found.lines)
+    is_right = any(line.given for line in summary.lines)
+    is_tuned = any(max(line.seconds[1:], default=0.0) >= 0.005 for line in summary.lines)
     # Two narrow tables fit where a wide one would be cut.
     heads = [f"{measure} {arrow}" for measure, arrow in zip(measures, "↑↓", strict=True)]
     heads += ["given ↑", "given ↓"] if is_right else []
@@ -193,38 +193,40 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     table.add_column("method", overflow="fold", ratio=1)
     for head in (*heads, "seconds", *(["tuning"] if is_tuned else [])):
         table.add_column(head, justify="right")
-    for line in found.lines:
+    for line in summary.lines:
         cells = ["–" if isnan(value) else number(value) for value in (*line.values, *line.given)]
         cells += [f"{seconds:.2f}" for seconds in line.seconds[: 1 + is_tuned]]
         table.add_row(line.method.title, *(cells or ["–"] * (len(table.columns) - 1)))
     Console().print(table)
-    others = [line for line in found.lines if line.apart]
+    others = [line for line in summary.lines if line.apart]
     if others:
-        table = Table(title=f"Less {found.first.title}, with 95 % intervals", box=SIMPLE_HEAD)
+        table = Table(title=f"Less {summary.first.title}, with 95 % intervals", box=SIMPLE_HEAD)
         table.add_column("method", overflow="fold", ratio=1)
         for measure in measures:
             table.add_column(measure)
         for line in others:
             table.add_row(line.method.title, *map(_difference, line.apart))
         Console().print(table)
-    if asked.table is not None and found.runs:
-        say(*_meaning(asked, records, found))
-    errors = {one["settings"]["method"]: one["error"] for one in reversed(records) if "error" in one}
+    if asked.table is not None and summary.runs:
+        say(*_meaning(asked, records, summary))
+    errors = {
+        record["settings"]["method"]: record["error"] for record in reversed(records) if "error" in record
+    }
     say(*(f"{method}: {error}" for method, error in errors.items()))
 
 
-def _difference(found: Difference | None) -> str:
+def _difference(difference: Difference | None) -> str:
     """Write a difference, and its interval where there is one."""
     from fairsieve.report.text import interval, number
 
-    if found is None:
+    if difference is None:
         return "–"
-    value, low, high = found
+    value, low, high = difference
     within = "" if isnan(low) else f" ({interval((low, high))})"
     return f"{'+' if value > 0 else ''}{number(value)}{within}"
 
 
-def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> list[str]:
+def _meaning(asked: Comparison, records: Sequence[Record], summary: Summary) -> list[str]:
     """Say what the labels are that everything was measured on, and what the methods were told."""
     from fairsieve.report.text import interval, number, percent
 
@@ -238,15 +240,15 @@ def _meaning(asked: Comparison, records: Sequence[Record], found: Summary) -> li
             f"Measured on {sizes['test']:,} verified labels, which no method trained on, weighted by the rows' chances "
             "to be chosen; intervals are the bootstrap's over these rows."
         ]
-    elif found.estimate is not None and found.basis == "estimate":
+    elif summary.estimate is not None and summary.basis == "estimate":
         lines = [
-            f"Judged for right labels, on rows set aside: about {percent(found.estimate.wrong.mean())} of the "
+            f"Judged for right labels, on rows set aside: about {percent(summary.estimate.wrong.mean())} of the "
             f"labels look wrong, and the numbers are what they would be without. {check}",
             by_rows,
         ]
-    elif found.estimate is not None and found.basis == "bounds":
+    elif summary.estimate is not None and summary.basis == "bounds":
         lines = [
-            f"Measured on rows set aside. Up to {percent(1 - found.estimate.interval[0])} of their labels may be "
+            f"Measured on rows set aside. Up to {percent(1 - summary.estimate.interval[0])} of their labels may be "
             f"wrong, and nobody can say which: the intervals hold whichever they are. {check}",
             by_rows,
         ]

@@ -100,6 +100,7 @@ def _describe_command(
     import pandas as pd
 
     from fairsieve.data.catalogue import describe
+    from fairsieve.report.text import quantity
 
     described = describe(name, sensitive=sensitive)
     if as_json:
@@ -111,7 +112,7 @@ def _describe_command(
     shown = counts.map("{:,}".format)
     shown.loc[f"share of {described['classes'][-1]}"] = shares.map("{:.3f}".format)
     say(
-        f"{described['title']}: {described['rows']:,} rows, {described['features']} features",
+        f"{described['title']}: {quantity(described['rows'], 'row')}, {quantity(described['features'], 'feature')}",
         shown.rename_axis(f"label \\ {described['sensitive']}", axis="columns").to_string(),
         *(f"{key}: {described[key]}" for key in ("label", "licence", "source", "note") if described[key]),
     )

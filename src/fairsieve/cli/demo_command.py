@@ -66,8 +66,8 @@ def demo_command(
 
     make_folder("--out", out)
     with stoppable("No figure was drawn."):
-        with stages(len(demo.METHODS) * seeds) as tell:
-            people, scores = demo.run_demo(seeds, tell)
+        with stages(len(demo.METHODS) * seeds) as next_stage:
+            people, scores = demo.run_demo(seeds, next_stage)
         wrong = (people.labels != people.truth).mean()
         table, meaning = demo.tell_demo(people, scores)
         many = "1 split" if seeds == 1 else f"{seeds} splits, with 95 % intervals"
@@ -87,7 +87,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     from fairsieve.benchmark.problems import NOISES
     from fairsieve.files import make_folder
     from fairsieve.notions import DP, EO, find_notion
-    from fairsieve.report.text import percent
+    from fairsieve.report.text import percent, quantity
     from fairsieve.validation import check_choice, check_share
     from fairsieve_reproduction import demo
 
@@ -98,8 +98,8 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     make_folder("--out", out)
     title = f"{percent(rate)} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
-        with stages(len(demo.DEMO_METHODS) * seeds) as tell:
-            scores, train, flipped, fits = demo.run_demo(notion.name, noise, rate, seeds, tell)
+        with stages(len(demo.DEMO_METHODS) * seeds) as next_stage:
+            scores, train, flipped, fits = demo.run_demo(notion.name, noise, rate, seeds, next_stage)
         titles = {
             "accuracy": "accuracy ↑",
             EO: "EO disparity ↓",
@@ -110,8 +110,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
         shown = grouped.mean().map("{:.3f}".format)
         if seeds > 1:
             shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
-        many = "1 seed" if seeds == 1 else f"{seeds} seeds"
-        say(f"{title}, clean test data, {many}, fairness: {notion.title}")
+        say(f"{title}, clean test data, {quantity(seeds, 'seed')}, fairness: {notion.title}")
         say(shown.rename(columns=titles).to_string())
         for cell in demo.emptied_cells(fits["sample-selection"]):
             say(

@@ -42,10 +42,10 @@ def train_command(
     with (
         stoppable("Nothing was written."),
         folders.new_folder(out, force=force) as folder,
-        stages(stage_count(settings)) as tell,
+        stages(stage_count(settings)) as next_stage,
     ):
-        result = for_commands(tabular.train(data, report=tell, **settings))
-        tell("writing the report")
+        result = for_commands(tabular.train(data, report=next_stage, **settings))
+        next_stage("writing the report")
         folders.write_run(result.run, result.decision, folder)
     say_run(result, out)
     if result.decision.fails(worst):
@@ -81,19 +81,19 @@ def predict_command(
     """
     from fairsieve import tabular
     from fairsieve.files import check_new, keep_inputs
+    from fairsieve.report.text import quantity
 
     keep_inputs("--out", out, data, run)
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
         # However large the file, no more of it is in memory than this.
-        found = tabular.predict(run, data, probabilities=probabilities, **{"memory": "1GB"} | settings)
-        if isinstance(found, tabular.Predictions):
-            found.save(out, force=force, escape_formulas=escape_formulas)
-            rows = len(found.predicted)
+        predictions = tabular.predict(run, data, probabilities=probabilities, **{"memory": "1GB"} | settings)
+        if isinstance(predictions, tabular.Predictions):
+            predictions.save(out, force=force, escape_formulas=escape_formulas)
+            rows = len(predictions.predicted)
         else:
-            rows = found.write(out, force=force, escape_formulas=escape_formulas)
-    count = "1 row" if rows == 1 else f"{rows:,} rows"
-    say(*found.notes, f"{count} predicted, in {out}")
+            rows = predictions.write(out, force=force, escape_formulas=escape_formulas)
+    say(*predictions.notes, f"{quantity(rows, 'row')} predicted, in {out}")
 
 
 @table_settings("audit")
@@ -153,10 +153,10 @@ def audit_command(
         keep_inputs("--out", out, data, *settings.get("verified", ()), names=FILES)
     if out is not None and prediction is None:
         check_new("--out", out, force=force)
-    with stoppable("Nothing was written."), stages(2) as tell:
+    with stoppable("Nothing was written."), stages(2) as next_stage:
         result = for_commands(
             tabular.audit(
-                data, prediction=prediction, score=score, format=output_format, report=tell, **settings
+                data, prediction=prediction, score=score, format=output_format, report=next_stage, **settings
             )
         )
     say_audit(result)
@@ -198,19 +198,19 @@ def review_command(
     """
     from fairsieve import tabular
     from fairsieve.files import keep_inputs
+    from fairsieve.report.text import quantity
     from fairsieve.tabular.label_review import REVIEW_STAGES
     from fairsieve.tabular.report.review_files import check_place, training_step
 
     check_place(out, force=force)
     for path in (out, out.with_suffix(".csv")):
         keep_inputs("--out", path, data, run, *settings.get("verified", ()))
-    with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
-        result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
+    with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as next_stage:
+        result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=next_stage, **settings)
         table = result.save(out, force=force)
-    review = result.review
-    count = "1 row" if len(review.rows) == 1 else f"{len(review.rows):,} rows"
+    review, rows_to_check = result.review, quantity(len(result.rows), "row")
     say(
         *review.notes,
-        f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
+        f"{rows_to_check} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
         f"Then: {training_step(review.asked, table)}",
     )

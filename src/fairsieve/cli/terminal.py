@@ -127,12 +127,12 @@ def stages(count: int) -> Iterator[Callable[[str], None]]:
     with progress_bar("starting", count) as update:
         begun = 0
 
-        def tell(stage: str) -> None:
+        def next_stage(stage: str) -> None:
             nonlocal begun
             update(begun, stage)
             begun += 1
 
-        yield tell
+        yield next_stage
 
 
 def _was_stopped(error: BaseException | None) -> bool:

@@ -169,8 +169,10 @@ class Figure(NamedTuple):
 
     def looks(self) -> dict[str, Look]:
         """Return the colour and the symbol of each series, by its name, in the order of the series."""
-        series = [one for panel in self.panels for one in panel.series]
-        return looks_of((one.name for one in series), {one.name: one.look for one in series if one.look})
+        every = [series for panel in self.panels for series in panel.series]
+        return looks_of(
+            (series.name for series in every), {series.name: series.look for series in every if series.look}
+        )
 
 
 class Facts(NamedTuple):

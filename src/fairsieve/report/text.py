@@ -95,6 +95,15 @@ def writable(text: str) -> str:
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
+def quantity(count: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> quantity(1, "row"), quantity(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def upper(sentence: str) -> str:
     """Begin a sentence with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
