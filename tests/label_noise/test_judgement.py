@@ -270,3 +270,4 @@ def test_without_checked_labels_no_cell_is_named():
     noisy = flip_uniform(data, {(1, 0): 0.35}, seed=1).labels
     found = estimate_clean_ratio(data.features, noisy, sensitive_features=data.groups)
     assert not found.names_cells
+    assert np.isnan(found.told_noise).all()

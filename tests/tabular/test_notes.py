@@ -51,6 +51,16 @@ def test_a_column_that_alone_predicts_the_label_is_named(path):
     assert not any("stands in" in note for note in train_notes(path, keep_sensitive=True))
 
 
+def test_a_column_that_gives_away_one_of_three_labels_is_named_and_not_believed():
+    rng = np.random.default_rng(2)
+    code = rng.integers(0, 3, 600)
+    frame = pd.DataFrame({"x": code + rng.normal(0, 1, 600), "left": np.where(code == 2, "late", "early")})
+    frame = frame.assign(sex=rng.choice(["f", "m"], 600), triage=np.array(["green", "yellow", "red"])[code])
+    notes = tabular.audit(frame, label="triage", sensitive="sex").audit.notes
+    assert any(note.startswith("Column 'left' alone predicts a label of 'triage'") for note in notes)
+    assert any("does without 'left'" in note for note in notes)
+
+
 @given(st.floats(0.85, 0.97), st.integers(0, 1000))
 @settings(max_examples=8)
 def test_the_area_of_a_column_that_agrees_with_the_group_is_the_share_that_does(share, seed):

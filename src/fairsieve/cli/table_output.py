@@ -45,13 +45,14 @@ def say_audit(result: AuditResult) -> None:
         _say_rates(audit)
         return
     estimate, cells = audit.estimate, audit.estimate.cells
-    entries = [
-        [f"{count:,}  {percent(share)}" for count, share in zip(*row, strict=True)]
-        for row in zip(cells.counts.tolist(), estimate.noise.tolist(), strict=True)
-    ]
-    table = pd.DataFrame(entries, map(str, cells.classes), map(group_name, cells.groups))
+    table = pd.DataFrame(cells.counts, map(str, cells.classes), map(group_name, cells.groups)).map(
+        "{:,}".format
+    )
+    title = "People:"
+    if estimate.names_cells:
+        title = "People, and the estimated share of wrong labels among them:"
+        table += "  " + pd.DataFrame(estimate.noise, table.index, table.columns).map(percent)
     table = table.rename_axis(f"{audit.labels.column} \\ {audit.groups.title}", axis="columns")
-    title = "People, and the estimated share of wrong labels among them:"
     say(*notes, title, table.to_string(), *lines)
     listed = audit.suspects.head(10)
     if len(listed):

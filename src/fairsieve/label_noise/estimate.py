@@ -144,7 +144,7 @@ class CleanRatioEstimate:
     def _repr_html_(self) -> str:
         known = "" if self.credible else "which labels are wrong cannot be known: "
         title = upper(f"{known}{self.credible}")
-        return cells_html(title, self.cells, self.noise, ("samples", "wrong labels"))
+        return cells_html(title, self.cells, self.told_noise, ("samples", "wrong labels"))
 
     @property
     def covers(self) -> str:
@@ -194,6 +194,11 @@ class CleanRatioEstimate:
         real difference between groups, and those who were wronged would be pointed at.
         """
         return self.verified is not None
+
+    @property
+    def told_noise(self) -> NDArray[np.float64]:
+        """``noise``, where it is known of cells; NaN elsewhere: there it is what training goes by, not a finding."""
+        return self.noise if self.names_cells else np.full_like(self.noise, np.nan)
 
     @property
     def training(self) -> str:

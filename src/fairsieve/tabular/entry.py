@@ -399,7 +399,7 @@ class AuditResult:
         return f"<AuditResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        cells, noise = self.audit.estimate.cells, self.audit.estimate.noise
+        cells, noise = self.audit.estimate.cells, self.audit.estimate.told_noise
         titles = ("people", "estimated wrong labels")
         return cells_html(self.decision.sentence, cells, noise, titles, self.decision.lines)
 

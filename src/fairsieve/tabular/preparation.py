@@ -397,6 +397,7 @@ def leak_notes(
     A copy of the label makes a model that looks perfect and is of no use where the label is not known.
     """
     notes: list[str] = []
+    what = repr(label) if len(labels.categories) == 2 else f"a label of {label!r}"
     copies, most = set(sensitive), max(len(labels.categories), len(groups.categories))
     for column, content in values.items():
         codes = None if column in copies else _codes(content, most)  # --keep-sensitive asks for those
@@ -416,10 +417,10 @@ def leak_notes(
                 f"{spell('--drop', column, quote=True)} to keep it from them."
             )
     rest = values[[column for column in values.columns if column not in copies]]
-    for column, area in rank_columns(rest, labels.codes).items():
+    for column, area in rank_columns(rest, labels.codes, surest=True).items():
         if area >= NEARLY_PERFECT:
             text = (
-                f"Column {column!r} alone predicts {label!r} almost perfectly (area under the ROC curve {area:.3f} on "
+                f"Column {column!r} alone predicts {what} almost perfectly (area under the ROC curve {area:.3f} on "
                 f"rows held out). It may be known only once the label is, which would be a leak: if so, "
                 f"add {spell('--drop', column, quote=True)}."
             )
@@ -464,12 +465,14 @@ def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
     return len(partners) == len(table) and bool(table.max(axis=1).sum() >= NEARLY_ALL * known.sum())
 
 
-def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int = 0) -> dict[str, float]:
+def rank_columns(
+    values: pd.DataFrame, targets: NDArray[np.integer], seed: int = 0, *, surest: bool = False
+) -> dict[str, float]:
     """Compute how well each column alone tells the targets on rows held out: the area under the ROC curve.
 
     Half of the rows (of at most 20,000) say how likely each target is for each value of a column, the other half how
     well that ranks them. Numbers are cut into a hundred parts; missing is a value. Of more than two targets, each is
-    told from the others, and the areas are averaged by their shares.
+    told from the others, and the areas are averaged by their shares, or the largest is taken (``surest``).
 
     Parameters
     ----------
@@ -496,9 +499,9 @@ def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int =
     # Of two classes, one is told from the other as well as the other from it.
     told = classes[1:] if len(classes) == len(shares) == 2 else classes
     hits = np.column_stack([targets[rows] == code for code in told])
+    by_target = (_areas(codes, hits, half) for codes in _coded_blocks(values.iloc[rows]))
     areas = [
-        np.average(_areas(codes, hits, half), axis=0, weights=shares[told])
-        for codes in _coded_blocks(values.iloc[rows])
+        each.max(axis=0) if surest else np.average(each, axis=0, weights=shares[told]) for each in by_target
     ]
     return dict(zip(map(str, values.columns), np.concatenate(areas or [np.zeros(0)]).tolist(), strict=True))
 

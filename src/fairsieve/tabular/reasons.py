@@ -285,7 +285,7 @@ def _labels(audit: Audit) -> Iterator[Reason]:
         yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:
         sure = 1 - estimate.interval[0] <= POLICY.all_clear
-        yield Reason("wrong_labels", "use" if sure else "cannot-tell", told, () if sure else steps)
+        yield Reason("wrong_labels", "use" if sure else "cannot-tell", told, steps)
     counts = estimate.cells.counts.sum(axis=1)
     share, rarest = float(counts.min() / counts.sum()), int(counts.argmin())
     if share < POLICY.hardly_there:

@@ -377,7 +377,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
                 "label": str(label),
                 "group": group_name(group),
                 "people": int(cells.counts[row, column]),
-                "estimated_noise": float(audit.estimate.noise[row, column]),
+                "estimated_noise": float(audit.estimate.told_noise[row, column]),
             }
             for row, label in enumerate(cells.classes)
             for column, group in enumerate(cells.groups)

@@ -279,7 +279,7 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
         ]
         for cell in cells
     ]
-    titles = ["label", "group", "people", "dropped", "labels that look wrong", "estimated wrong"]
+    titles = ["label", "group", "people", "dropped", "labels that look wrong", "counted as another"]
     caption = "Who was left out at the end of training, and what each cell weighs for its number of rows"
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
