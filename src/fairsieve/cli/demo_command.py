@@ -13,7 +13,7 @@ from fairsieve.cli.terminal import say, stages, stoppable
 Noise = Annotated[
     str | None,
     typer.Option(
-        help="How labels are flipped: none, label, group-targeted, uniform, label-without-group, "
+        help="How labels are flipped: none, label, group-targeted, uniform, greedy, label-without-group, "
         "group-targeted-without-group; group-targeted:GROUP names the group.",
         autocompletion=names_in("fairsieve.benchmark.problems:NOISES"),
         show_default=False,
