@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
-from fairsieve.cli.options import DATASETS, names_in
+from fairsieve.cli.options import names_in
 from fairsieve.data.catalogue import DATASETS
 from fairsieve.errors import FairsieveError
 
@@ -99,6 +99,7 @@ def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path
 
 
 def test_the_names_that_are_offered_are_those_of_the_catalogue():
-    assert names_in(DATASETS)("") == list(DATASETS)
-    assert names_in(DATASETS, fits=lambda entry: entry.files)("") == ["compas", "adult", "german"]
-    assert names_in(DATASETS)("comp") == ["compas"]
+    registry = "fairsieve.data.catalogue:DATASETS"
+    assert names_in(registry)("") == list(DATASETS)
+    assert names_in(registry, fits=lambda entry: entry.files)("") == ["compas", "adult", "german"]
+    assert names_in(registry)("comp") == ["compas"]
