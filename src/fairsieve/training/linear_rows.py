@@ -80,6 +80,8 @@ class LinearRows:
         pays = self.xp is np and not self.is_sparse and self.samples * self.columns >= THREADS_PAY
         self.threads = min(os.cpu_count() or 1, MOST_THREADS) if pays else 1
         self._scores: list[tuple[Floats, Array]] = []
+        self._table: Any = None  # by which the last targets were weighted
+        self._targets: list[tuple[Array, Array]] = []
         self._bend: Any = None  # what products with the second derivatives have in common
 
     @classmethod
@@ -133,16 +135,18 @@ class LinearRows:
 
     def with_weights(self, weights: Floats) -> LinearRows:
         """Return the rows under other weights."""
-        found = copy(self)
-        found.weights = self._array(weights)
-        return found
+        return self._change(weights=self._array(weights))
 
     def with_labels(self, labels: NDArray[Any], chances: Floats | None = None) -> LinearRows:
         """Return the rows under other labels, or with chances of each class."""
-        found = copy(self)
-        found.labels = self._array(labels.astype(np.int64))
-        found.chances = None if chances is None else self._array(chances)
-        return found
+        known = None if chances is None else self._array(chances)
+        return self._change(labels=self._array(labels.astype(np.int64)), chances=known)
+
+    def _change(self, **attributes: Any) -> LinearRows:
+        """Return the rows with other attributes; they share the features, and the scores of the last models."""
+        changed = copy(self)
+        vars(changed).update(attributes, _table=None, _bend=None)
+        return changed
 
     def reference(self) -> Floats:
         """Return a row from which deviations are measured: squares of what is far from zero would cancel."""
@@ -196,31 +200,29 @@ class LinearRows:
         table : array of shape (classes, groups)
             What multiplies the weights of a cell's rows.
         """
-        scores = self.scores(parameters)
+        scores, targets = self.scores(parameters), self._find_targets(table)
 
-        def add(part: slice) -> Derivatives:
-            own, (total, wanted) = scores[part], self._targets(part, table)
+        def add(place: int) -> Derivatives:
+            part, (total, wanted) = self.chunks[place], targets[place]
+            own = scores[part]
             log_sums, chances = self._normalise(own)
             value = total @ log_sums - (wanted * own).sum()
             gradient = self._transposed(part, total[:, None] * chances - wanted)
             second = self._gram(part, total, chances) if hessian else np.empty((0, 0, 0))
             return Derivatives(float(value), gradient, second)
 
-        found: Derivatives = self._add(add)
+        found: Derivatives = add_up(map_in_threads(add, range(len(self.chunks)), self.threads))
         return found
 
     def hessian_times(self, parameters: Floats, table: Floats, direction: Floats) -> Floats:
         """Return the product of the second derivatives with a direction, where there are too many for a matrix."""
-        scores, weights = self.scores(parameters), self.weights
-        known = self._bend
-        if known is None or known[0] is not scores or known[1] is not weights or (known[2] != table).any():
-            totals = [self._totals(part, table) for part in self.chunks]
-            chances = [self._normalise(scores[part])[1] for part in self.chunks]
-            known = self._bend = scores, weights, table, totals, chances
-        *_, totals, chances = known
+        scores, targets = self.scores(parameters), self._find_targets(table)
+        if self._bend is None or self._bend[0] is not scores:
+            self._bend = scores, [self._normalise(scores[part])[1] for part in self.chunks]
+        chances = self._bend[1]
 
         def add(place: int) -> Floats:
-            total, own, part = totals[place], chances[place], self.chunks[place]
+            (total, _), own, part = targets[place], chances[place], self.chunks[place]
             moved = self._times(part, direction)
             pulled = own * (moved - self.xp.einsum("ij,ij->i", own, moved)[:, None])
             return self._transposed(part, total[:, None] * pulled)
@@ -305,13 +307,12 @@ class LinearRows:
         """Return the rows whose losses are selected: the same features, with weights of 0 for the others."""
         if limit is EVERYTHING:
             return self
-        scores, found, weights = self.scores(parameters), copy(self), []
+        scores, weights = self.scores(parameters), []
         for part in self.chunks:
             own, losses = self.weights[part], self._bounded_losses(part, scores)
             at_limit = (losses >= limit.low) & (losses < limit.high)
             weights.append(own * (losses < limit.low) + limit.share * own * at_limit)
-        found.weights = self.xp.concatenate(weights)
-        return found
+        return self._change(weights=self.xp.concatenate(weights))
 
     def scores(self, parameters: Floats) -> Array:
         """Return the scores of the rows, (n, outputs), in double precision.
@@ -354,20 +355,24 @@ class LinearRows:
         for label in range(self.shape[0]):
             yield self._codes[label], self.weights[part] * self.chances[part, label]
 
-    def _totals(self, part: slice, table: Floats) -> Array:
-        """Return each row's weight."""
-        factors, groups = self._array(table), self.groups[part]
-        return sum(own * factors[labels, groups] for labels, own in self._labelled(part))
+    def _find_targets(self, table: Floats) -> list[tuple[Array, Array]]:
+        """Return for each chunk every row's weight, and how much of it is for each class, (n, outputs).
 
-    def _targets(self, part: slice, table: Floats) -> tuple[Array, Array]:
-        """Return each row's weight, and how much of it is for each class; of two, for the second, (n, outputs)."""
-        factors = self._array(table)
-        codes = self._codes[1:2] if self.outputs == 1 else self._codes
-        total = wanted = 0.0
-        for labels, weights in self._labelled(part):
-            own = weights * factors[labels, self.groups[part]]
-            total, wanted = total + own, wanted + own[:, None] * (labels[..., None] == codes)
-        return total, wanted
+        Of two classes the latter is for the second. Those of the last table are kept: most models have the same.
+        """
+        if self._table is None or (self._table != table).any():
+            self._table, factors = table.copy(), self._array(table)
+            codes = self._codes[1:2] if self.outputs == 1 else self._codes
+
+            def weigh(part: slice) -> tuple[Array, Array]:
+                total = wanted = 0.0
+                for labels, weights in self._labelled(part):
+                    own = weights * factors[labels, self.groups[part]]
+                    total, wanted = total + own, wanted + own[:, None] * (labels[..., None] == codes)
+                return total, wanted
+
+            self._targets = map_in_threads(weigh, self.chunks, self.threads)
+        return self._targets
 
     def _soften(self, scores: Array, temperature: float) -> Array:
         """Return how far each class is predicted, (n, classes)."""
