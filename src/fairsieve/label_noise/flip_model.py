@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,16 @@ class Observed:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @cached_property
+    def own(self) -> NDArray[np.bool_]:
+        """Whether each class is the label, (n, classes)."""
+        return np.equal.outer(self.labels, np.arange(self.classes))
+
+    @cached_property
+    def members(self) -> Floats:
+        """The weight of each sample in each group, (groups, n)."""
+        return np.equal.outer(np.arange(self.group_count), self.groups) * self.weights
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> Observed:
         """Return some of the samples."""
@@ -96,8 +107,7 @@ class FlipModel:
 
     def noise(self, observed: Observed) -> tuple[float, float]:
         """Compute the share of labels wrong at random, Σ share(z, i) · ρ(z, i), and its standard error."""
-        own = np.equal.outer(np.arange(observed.group_count), observed.groups) * observed.weights
-        shares = own @ probabilities(observed.design @ self.weights) / observed.weights.sum()
+        shares = observed.members @ probabilities(observed.design @ self.weights) / observed.weights.sum()
         share = float((shares * self.flip_rates).sum())
         assert self.ties is not None
         slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
@@ -272,10 +282,11 @@ def true_sums(observed: Floats, table: Floats) -> Floats:
 def _joint(model: FlipModel, observed: Observed) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """Compute the chance of each class to be true, of a flip if it is, whether it is the label, and of both."""
     chances = probabilities(observed.design @ model.weights)
-    odds = model.level[observed.groups]
+    own = observed.own
     if model.aim.any():
-        odds += model.aim[observed.groups] * _log_odds(chances)
-    rates, own = expit(odds), np.equal.outer(observed.labels, np.arange(observed.classes))
+        rates = expit(model.level[observed.groups] + model.aim[observed.groups] * _log_odds(chances))
+    else:
+        rates = model.flip_rates[observed.groups]
     transfer = np.where(own, 1 - rates, rates / max(observed.classes - 1, 1))
     return chances, rates, own, np.maximum(chances * transfer, TINIEST)
 
@@ -287,10 +298,9 @@ def _log_odds(chances: Floats) -> Floats:
 def _slopes(model: FlipModel, observed: Observed, aimed: bool) -> tuple[float, Floats, Floats, Floats]:
     """Compute the log-likelihood and its slopes by the weights, and by a and b of every (group, class)."""
     seen, by_logit, by_level, by_aim = _scores(model, observed, aimed)
-    members = np.equal.outer(np.arange(observed.group_count), observed.groups) * observed.weights
     likelihood = float(observed.weights @ np.log(seen))
     by_weight = observed.design.T @ (by_logit * observed.weights[:, None])
-    return likelihood, by_weight, members @ by_level, members @ by_aim
+    return likelihood, by_weight, observed.members @ by_level, observed.members @ by_aim
 
 
 def _scores(model: FlipModel, observed: Observed, aimed: bool) -> tuple[Floats, Floats, Floats, Floats]:

@@ -89,15 +89,17 @@ class Survey:
     def draw(cls, data: Samples, weights: Floats) -> Survey:
         """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
-        content, exact, by_content = _checksums(data, weights)
+        content, by_content, checksum = _checksums(data, weights)
         # Of many samples, those whose checksums are lowest suffice, unless most are the same.
         for most in (4 * MOST, len(codes)):
             order = np.arange(len(codes))
             if most < len(order):
                 order = np.flatnonzero(content <= np.partition(content, most)[most])
-            order = order[np.lexsort((codes[order], exact[order], content[order]))]
+            exact = checksum(order)
+            ranks = np.lexsort((codes[order], exact, content[order]))
+            order, exact = order[ranks], exact[ranks]
             differs = np.ones(len(order), bool)
-            differs[1:] = (np.diff(exact[order]) != 0) | (np.diff(codes[order]) != 0)
+            differs[1:] = (np.diff(exact) != 0) | (np.diff(codes[order]) != 0)
             places = np.cumsum(differs) - 1
             if places[-1] >= MOST:
                 break
@@ -170,17 +172,17 @@ def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deals: int
     return [_deal(each, codes, weights, count) for each in (content, *others)]
 
 
-def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Keys, Codes]:
-    """Compute two checksums of each sample's features: one that scaling a column leaves, and an exact one.
+def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[Codes], Keys]]:
+    """Compute a checksum of each sample's features that scaling a column leaves; return how others are computed.
 
     A column is known by moments of what it holds, not by its place or name; a constant one counts for nothing. The
-    last answer is the order of the columns by that.
+    second answer is the order of the columns by that, the last computes exact checksums of some samples.
     """
     width = int(np.prod(data.features.shape[1:]))
     step = max(CACHED // max(width, 1), 1)
     rows = [slice(first, first + step) for first in range(0, len(data), step)]
 
-    def read(part: slice) -> Floats:
+    def read(part: slice | Codes) -> Floats:
         values = dense(data.features[part])
         return values.reshape(-1 if width else len(weights[part]), width)
 
@@ -202,12 +204,16 @@ def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Keys, Codes]:
     named = hash_array(np.array([1, 3, 5], np.uint64) @ (rounded * np.uint64(2654435761)), categorize=False)
     factors = named | np.uint64(1)  # odd numbers lose no bit
     content = np.concatenate([part.astype(np.uint64) @ factors for part in levels])
-    # A negative zero is a zero.
-    exact = [(read(part).astype(np.float64) + 0.0).view(np.uint64) @ factors for part in rows]
-    whole = np.concatenate(exact)
+
+    def checksum(some: Codes) -> Keys:
+        sums = [
+            (read(some[part]).astype(np.float64) + 0.0).view(np.uint64) @ factors  # a negative zero is a zero
+            for part in (slice(first, first + step) for first in range(0, len(some), step))
+        ]
+        return np.asarray(hash_array(np.concatenate(sums), categorize=False))
+
     # Spread the bits, so that their order says nothing about the samples.
-    spread = [hash_array(sums, categorize=False) for sums in (content, whole)]
-    return spread[0], spread[1], np.argsort(named, kind="stable")
+    return hash_array(content, categorize=False), np.argsort(named, kind="stable"), checksum
 
 
 def _deal(content: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Codes:
