@@ -48,7 +48,7 @@ SHOWN = {
         "fairness alone",
         "fairsieve (both)",
         "Asian found",
-        "Of 100 people who are obese",
+        "Of 100 Asian people who are obese",
     ),
     SYNTHETIC: ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"),
 }

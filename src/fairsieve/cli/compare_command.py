@@ -86,7 +86,7 @@ def compare_command(
     ] = None,
     **settings: Any,
 ) -> None:
-    """Compare methods on data with wrong labels, or on your own table.
+    """Compare methods on public data, or on your own table.
 
     Train each on noisy data and measure it on clean data, seed by seed. With --table, train on repeated splits and
     judge for right labels: by an estimate of which are wrong, or on those that somebody verified.

@@ -41,7 +41,9 @@ def demo_command(
         typer.Option(help="The share of the training labels to flip; with --data synthetic [0.1]."),
     ] = None,
 ) -> None:
-    """Train four models on labels of which some are wrong, and compare them on right ones.
+    """Show what the method does, on labels that people gave.
+
+    Four models learn from labels of which some are wrong, and are judged by right ones.
 
     Example: fairsieve demo -o demo
     """
