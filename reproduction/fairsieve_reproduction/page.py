@@ -94,7 +94,13 @@ def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judge
     if found:
         missing = [] if protocols.authors is not None else [Text(MISSING)]
         lead = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
-        sections.append(Section("claims", "The paper's claims", [*lead, *map(_verdict, found)]))
+        judged = [_verdict(each) for each in found if not isinstance(each.fresh.holds, str)]
+        others = [
+            Text(f"Not comparable: {each.claim.text} ({each.claim.where}): {each.fresh.summary}.")
+            for each in found
+            if isinstance(each.fresh.holds, str)
+        ]
+        sections.append(Section("claims", "The paper's claims", [*lead, *judged, *others]))
     sections += [Section(item.name, item.title, _item_blocks(item, protocols)) for item in items]
     sections.append(Section("made", "How this was made", _made(protocols, items)))
     return Document(
@@ -120,8 +126,8 @@ def _verdict(each: Judgement) -> Verdict:
         parts.append(f"Under the rules before: {verdict_word(each.before.holds)}.")
     if each.authors is not None:
         parts.append(f"The authors' draw: {verdict_word(each.authors.holds)}; {each.authors.summary}.")
-    holds = None if isinstance(each.fresh.holds, str) else each.fresh.holds
-    return Verdict(f"{each.claim.id}: {each.claim.text}", each.claim.where, holds, " ".join(parts))
+    assert not isinstance(each.fresh.holds, str)
+    return Verdict(f"{each.claim.id}: {each.claim.text}", each.claim.where, each.fresh.holds, " ".join(parts))
 
 
 def _item_blocks(item: Item, protocols: Protocols) -> list[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch
     assert "Of 54 claims" in reproduce("figure1", "--judge-only")
     for name in ("claims.csv", "comparisons.csv"):
         assert (tmp_path / "reproduced" / name).read_bytes() == (PUBLISHED / name).read_bytes()
+    page = re.sub(r"<[^>]*>|\s+", " ", (tmp_path / "reproduced" / "reproduction.html").read_text("utf-8"))
+    with (PUBLISHED / "claims.csv").open(newline="", encoding="utf-8") as lines:
+        open_ = [row for row in csv.DictReader(lines) if row["verdict"] == "inconclusive"]
+    assert re.search(
+        rf"\b{len(open_)} +claims are inconclusive", page
+    )  # and what is not comparable is not among them
 
 
 @pytest.mark.parametrize(

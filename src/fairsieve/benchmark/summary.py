@@ -71,38 +71,39 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
             for method in methods}  # fmt: skip
     present = [method for method in methods if done[method.name]]
     first = present[0] if present else methods[0]
-    measures = ("accuracy", asked.fairness)
-    found: list[Line] = []
+    verified = asked.table is not None and len(asked.table.asked.verified) > 0
     judged = estimate = None
-    if asked.table is not None and not asked.table.asked.verified and present:
+    if asked.table is not None and not verified and present:
         judged, estimate = judge_on_table(asked, asked.table, [done[method.name] for method in present])
+    lines = []
     for method in methods:
-        mine = done[method.name]
-        values = [float(np.mean([one["metrics"][name] for one in mine])) for name in measures] if mine else []
+        mine, measures = done[method.name], ("accuracy", asked.fairness)
+        given = [float(np.mean([one["metrics"][name] for one in mine])) for name in measures if mine]
+        times = [[one[key] for one in mine if key in one] for key in ("seconds", "tuning_seconds")]
+        seconds = [float(np.mean(each)) for each in times if each]
+        if mine and judged is not None and judged.basis != "given labels":
+            lines.append(_judged_line(method, judged, present.index(method), given, seconds))
+            continue
         apart: list[Difference | None] = []
         for name in measures if mine and method is not first else ():
-            if asked.table is not None and asked.table.asked.verified:
-                apart.append(compare_verified(records, method.name, first.name, name, asked.problem(0)))
-            else:
-                apart.append(compare_pairs(records, method.name, first.name, name))
-        times = [[one[key] for one in mine if key in one] for key in ("seconds", "tuning_seconds")]
-        found.append(Line(method, values, [], apart, [float(np.mean(each)) for each in times if each]))
+            pair = records, method.name, first.name, name
+            apart.append(compare_verified(*pair, asked.problem(0)) if verified else compare_pairs(*pair))
+        lines.append(Line(method, given, [], apart, seconds))
     runs = max(map(len, done.values()), default=0)
-    if judged is None or estimate is None or judged.basis == "given labels":
-        return Summary(found, first, runs, judged.basis if judged else None, estimate)
-    lines = []
-    for line in found:
-        if line.values:
-            place = present.index(line.method)
-            model, changes = judged.models[place], judged.change(0, place)
-            right, given = [model.accuracy.value, model.disparity.value], line.values
-            scores = [changes[name] for name in ("accuracy", "disparity")] if place else []
-            apart = [(score.value, *score.interval) for score in scores]
-            if model.disparity.interval == (0.0, 0.0):  # no rate has people enough to compare
-                right[1], given, apart[1:] = np.nan, [given[0], np.nan], [None] * len(apart[1:])
-            line = Line(line.method, right, given, apart, line.seconds)
-        lines.append(line)
-    return Summary(lines, first, runs, judged.basis, estimate)
+    return Summary(lines, first, runs, judged.basis if judged else None, estimate)
+
+
+def _judged_line(
+    method: Method, judged: Judgement, place: int, given: list[float], seconds: list[float]
+) -> Line:
+    """Return a method's line for right labels, from a judgement that has the method at a place."""
+    model, changes = judged.models[place], judged.change(0, place)
+    values = [model.accuracy.value, model.disparity.value]
+    scores = [changes[name] for name in ("accuracy", "disparity")] if place else []
+    apart: list[Difference | None] = [(score.value, *score.interval) for score in scores]
+    if model.disparity.interval == (0.0, 0.0):  # no rate has people enough to compare
+        values[1], given, apart[1:] = np.nan, [given[0], np.nan], [None] * len(apart[1:])
+    return Line(method, values, given, apart, seconds)
 
 
 def judge_on_table(
