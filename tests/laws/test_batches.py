@@ -21,8 +21,9 @@ from fairsieve.selection.batches import (
     cell_quotas,
     draw_batches,
     share_edges,
+    shuffled,
+    unshuffled,
 )
-from fairsieve.selection.shuffle import shuffled, unshuffled
 
 
 @given(tables(), st.integers(1, 64))

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.optional import require
-from fairsieve.selection.batches import batch_count
+from fairsieve.selection.batches import ROUNDS, _mix, batch_count, shuffle_constants, shuffle_shape
 from fairsieve.selection.ratios import cell_sizes, rounded, selection_bounds
 from fairsieve.selection.search import budget_used
-from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
 from fairsieve_reproduction.methods.loop import LinearProblem, Rows
@@ -160,7 +159,7 @@ def _select(losses: Floats, codes: NDArray[Any], bounds: Floats, constrained: bo
 
 @compiled
 def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, wanted: int) -> NDArray[np.uint64]:
-    """Return the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
+    """Return the first places of a cell's shuffled order; see :mod:`fairsieve.selection.batches`."""
     constants = shuffle_constants(seed, epoch, cell, lap)
     constants[::2] |= np.uint64(1)
     (mask, half), places = shuffle_shape(size), np.empty(wanted, np.uint64)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import refuse_stream
-from fairsieve.selection.shuffle import GOLDEN
+from fairsieve.selection.batches import GOLDEN
 from fairsieve.validation import check_share
 
 WAITING = 2**20  # losses that may wait on their device before they are brought over

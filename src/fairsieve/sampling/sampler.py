@@ -35,7 +35,7 @@ from fairsieve.sampling.method import SamplingMethod
 from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
 from fairsieve.sampling.states import Position, as_tensors, check_origin, plain_settings
 from fairsieve.sampling.summary import Summary, pass_warnings
-from fairsieve.selection.backends.base import choose_backend
+from fairsieve.selection.backends import choose_backend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Judged, Plan, check_room, is_auto
 from fairsieve.selection.ratios import class_shares

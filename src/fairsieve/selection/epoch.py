@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.notions import EO
-from fairsieve.selection.backends.base import Backend, choose_backend
+from fairsieve.selection.backends import Backend, choose_backend
 from fairsieve.selection.batches import (
     Draw,
     batch_count,

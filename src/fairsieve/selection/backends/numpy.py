@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
+from fairsieve.selection.backends import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.search import Limits, Walk, Window

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
-from fairsieve.selection.batches import POINT, Draw
+from fairsieve.selection.backends import Backend, check_shape, refuse_nan
+from fairsieve.selection.batches import POINT, Draw, shuffle_constants, shuffle_shape, shuffled
 from fairsieve.selection.cells import WIDEST, Cells, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
-from fairsieve.selection.shuffle import shuffle_constants, shuffle_shape, shuffled
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
 FEW_CELLS = 32  # cells that are counted one after the other
@@ -172,7 +171,7 @@ class TorchBackend(Backend):
 def _shuffled_laps(
     sizes: NDArray[np.int64], constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
 ) -> torch.Tensor:
-    """Return one lap through a cell in each row: :func:`~fairsieve.selection.shuffle.shuffled` for all places.
+    """Return one lap through a cell in each row: :func:`~fairsieve.selection.batches.shuffled` for all places.
 
     ``sizes`` of the cells, a column, have the same next power of two. A place whose element is beyond the cell is
     sent through again until it is not. In place of a loop over fewer and fewer of them, which a device would wait
