@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.inputs import read_seed
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
 from fairsieve.selection.fairness import positive_code
-from fairsieve.validation import check_seed, shown
+from fairsieve.validation import shown
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ def measure_true_labels(
     fairness: str = EO,
     pos_label: Any | None = None,
     sample_weight: ArrayLike | None = None,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> TrueMeasures:
     """Estimate accuracy and disparity of predictions on the true labels.
 
@@ -97,7 +98,7 @@ def measure_true_labels(
         The notion that the disparity measures, see :mod:`fairsieve.notions`.
     pos_label : label, optional
     sample_weight : n numbers, optional
-    seed : int, default=0
+    random_state : int, RandomState or None, default=0
         Of the draws that the intervals come from.
 
     Examples
@@ -114,7 +115,7 @@ def measure_true_labels(
     >>> measures.accuracy.checked, measures.accuracy.low < measures.accuracy.value < measures.accuracy.high
     (100, True)
     """
-    seed = check_seed("seed", seed)
+    seed = read_seed(random_state)
     if not isinstance(estimate, CleanRatioEstimate):
         raise InvalidInputError(
             f"estimate must be what estimate_clean_ratio returns; got {type(estimate).__name__}: call it "
