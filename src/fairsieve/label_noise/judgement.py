@@ -33,6 +33,7 @@ from fairsieve.intervals import (
     needed_deviations,
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.survey import MOST as MOST_SURVEYED
 from fairsieve.label_noise.true_counts import (
     DRAWS,
     Judged,
@@ -205,7 +206,9 @@ class Judgement:
         if below or above:
             return Claim("holds" if below == (name == "disparity") else "fails")
         by_chance = self.on_given_labels.change(first, second)[name]
-        return Claim("cannot tell", rows_needed(found, boundary, by_chance, len(self.judged.weights)))
+        return Claim(
+            "cannot tell", rows_needed(found, boundary, by_chance, len(self.judged.weights), self.basis)
+        )
 
     def checks_to_tell(self, first: int = 0, second: int = -1) -> int | None:
         """Find how many labels, drawn at random, would have to be checked to tell whether groups are more alike.
@@ -447,18 +450,19 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
 # ---- What would tell
 
 
-def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int) -> int | None:
+def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int, basis: Basis) -> int | None:
     """Compute with how many rows an interval would end before a boundary; None where rows alone will not do it.
 
     Chance narrows with the root of the rows. What is left, by which the interval is wider than it is ``by_chance``,
-    is not known of the labels and stays.
+    is not known of the labels and stays; but for an estimate, which narrows too as long as it looks at all rows.
     """
     room, half = abs(found.value - boundary), _reach(found, boundary)
     chance = min(_reach(by_chance, by_chance.value + boundary - found.value), half)
     left = room - (half - chance)
-    if left <= chance / math.sqrt(MOST_TIMES):
-        return None
-    return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
+    if left > chance / math.sqrt(MOST_TIMES):
+        return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
+    with_estimate = rows * (half / max(room, 1e-12)) ** 2
+    return math.ceil(with_estimate) if basis == "estimate" and with_estimate <= MOST_SURVEYED else None
 
 
 def _reach(found: Score, boundary: float) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from fairsieve.intervals import Score
+from fairsieve.label_noise.judgement import rows_needed
 from fairsieve.tabular.evaluation import Evaluation, is_useless
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.settings import TableSettings
@@ -115,12 +115,11 @@ def _loses(change: dict[str, Score]) -> bool:
 
 def _needed(found: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
     """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
-    claim, score, count = found.judged.more_alike(0, 1), change["disparity"], len(found.cells)
-    rows = [] if claim.rows is None else [claim.rows]
-    room = _small(found) - abs(score.value)
-    if found.judged.basis != "bounds" and room > 0:
-        # An interval narrows with the root of the rows: it has to fit between no change and one that matters.
-        half = (score.interval[1] - score.interval[0]) / 2
-        rows.append(math.ceil(count * (half / room) ** 2))
-    able = [each for each in rows if count < each <= POLICY.most_rows]
-    return min(able, default=None), found.judged.checks_to_tell(0, 1)
+    judged, score, small, count = found.judged, change["disparity"], _small(found), len(found.cells)
+    rows = [judged.more_alike(0, 1).rows]
+    if abs(score.value) < small:  # then the interval has to fit between two changes that do not matter
+        given = judged.on_given_labels.change(0, 1)["disparity"]
+        ends = [rows_needed(score, end, given, count, judged.basis) for end in (-small, small)]
+        rows.append(None if None in ends else max(each for each in ends if each is not None))
+    able = [each for each in rows if each is not None and count < each <= POLICY.most_rows]
+    return min(able, default=None), judged.checks_to_tell(0, 1)

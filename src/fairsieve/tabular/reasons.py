@@ -57,7 +57,7 @@ def gaps_verdict(found: Evaluation, model: int, most: float) -> TableVerdict:
 
 def _more_rows(found: Evaluation, score: Score, boundary: float, by_chance: Score) -> int | None:
     """Compute how many more rows would tell on which side of a boundary a number lies; None if rows would not."""
-    rows = rows_needed(score, boundary, by_chance, len(found.cells))
+    rows = rows_needed(score, boundary, by_chance, len(found.cells), found.judged.basis)
     return None if rows is None or rows > POLICY.most_rows else rows - len(found.cells)
 
 
