@@ -65,7 +65,7 @@ class FairRobustClassifier(FairEstimator):
 
     Parameters
     ----------
-    fairness : str or None, default="equalized_odds"
+    fairness : str or None, default="equalized-odds"
         The name of a notion of fairness, see :mod:`fairsieve.notions`.
         None if nothing is to be equal between groups.
     clean_ratio : float in (0, 1] or "auto", default="auto"

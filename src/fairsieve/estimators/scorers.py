@@ -29,7 +29,7 @@ def fairness_scorer(
 
     Parameters
     ----------
-    fairness : str, default="equalized_odds"
+    fairness : str, default="equalized-odds"
         The name of a notion of fairness, see :mod:`fairsieve.notions`.
     method : {"to_overall", "between_groups"}, default="to_overall"
         See :mod:`fairsieve.metrics`.

@@ -65,7 +65,7 @@ class SieveClassifier(FairEstimator):
     estimator : classifier
         With ``fit(X, y, sample_weight=…)`` and ``predict_proba``; in a pipeline the last step takes
         the weights. It gets ``X`` unchanged, with categories, missing values or as a sparse matrix.
-    fairness : str, default="equalized_odds"
+    fairness : str, default="equalized-odds"
         The name of a notion of fairness, see :mod:`fairsieve.notions`.
     clean_ratio : float in (0, 1] or "auto", default="auto"
         The share of right labels; "auto" estimates it. Whether labels are wrong at random or on purpose is

@@ -94,7 +94,7 @@ def measure_true_labels(
         ``verified_labels``.
     rows : n integers, optional
         Which rows of the estimate the predictions are for; all of them, in their order, when None.
-    fairness : str, default="equalized_odds"
+    fairness : str, default="equalized-odds"
         The notion that the disparity measures, see :mod:`fairsieve.notions`.
     pos_label : label, optional
     sample_weight : n numbers, optional

@@ -58,7 +58,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     sensitive_features : array of n values, or of several columns, which are crossed; None where ``fairness`` is
         Samples whose group is missing (None, NaN) train, and no fairness looks at them.
     batch_size : int
-    fairness : str or None, default="equalized_odds"
+    fairness : str or None, default="equalized-odds"
         The name of a notion of fairness, see :mod:`fairsieve.notions`.
         None only cleans.
     clean_ratio : "auto", float in (0, 1], table of them, mapping, or estimate, default="auto"

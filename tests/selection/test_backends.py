@@ -83,7 +83,7 @@ BACKENDS = [lambda cells: TorchBackend(cells, "cpu")]
 
 
 @given(epochs())
-def test_same_plans(drawn):
+def test_every_backend_makes_the_same_plans(drawn):
     """NumPy, torch and a sharded worker plan the same: ratios, selection and batches."""
     cells, options, steps = drawn
     expected = list(outcomes(Plan(cells, **options, backend="numpy"), steps))
@@ -94,7 +94,7 @@ def test_same_plans(drawn):
 
 
 @given(epochs(), st.integers(0, 2))
-def test_states_move(drawn, stop):
+def test_a_state_goes_on_with_another_backend(drawn, stop):
     """A plan goes on from another backend's state to the same next epochs."""
     cells, options, steps = drawn
     expected = list(outcomes(Plan(cells, **options, backend="numpy"), steps))
@@ -106,7 +106,7 @@ def test_states_move(drawn, stop):
 
 
 @given(problems())
-def test_again(problem):
+def test_selecting_again_leaves_none_out(problem):
     """Selecting again, from the selected samples alone and with the same budget, leaves none out."""
     found = select(*problem)
     shape = [list(range(size)) for size in problem.ratios.shape]
@@ -117,7 +117,7 @@ def test_again(problem):
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))
-def test_merging(lists):
+def test_values_of_shards_merge_into_those_of_the_whole(lists):
     """Values of several shards merge into those of the whole, None last."""
     ordered = [sorted(set(each) - {None}) + [None] * (None in each) for each in lists]
     whole = {value for each in lists for value in each}

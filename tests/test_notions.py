@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_score, zero_one_loss
-from tests.support.strategies import predictions
 
 import fairsieve
 from fairsieve.errors import InvalidInputError, in_command
@@ -29,8 +28,9 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
 from fairsieve.training.ratio_search import find_rate_gaps
+from tests.support.strategies import predictions
 
-DOCS, SOURCES = Path(__file__).parents[2] / "docs", Path(fairsieve.__file__).parent
+DOCS, SOURCES = Path(__file__).parents[1] / "docs", Path(fairsieve.__file__).parent
 NAMES = st.sampled_from(sorted(NOTIONS))
 METHODS = st.sampled_from(["to_overall", "between_groups"])
 SEEDS = st.integers(0, 2**32 - 1)

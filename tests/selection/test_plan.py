@@ -51,7 +51,7 @@ def run(plan, rng, epochs):
 
 
 @given(SEEDS)
-def test_order(seed):
+def test_an_epoch_moves_the_ratios_and_then_selects(seed):
     """An epoch moves the ratios, judged over the previous selection, and then selects under them: by hand."""
     rng = np.random.default_rng(seed)
     cells = random_cells(rng)
@@ -79,7 +79,7 @@ def test_order(seed):
 
 
 @given(plans())
-def test_state(drawn):
+def test_a_plan_is_consistent_at_any_time(drawn):
     """At any time: indices ascend within the budget, counts are theirs, ratios lie on the simplex."""
     cells, options, rng = drawn
     plan = Plan(cells, **options)
@@ -100,7 +100,7 @@ def test_state(drawn):
 
 
 @given(plans(warmup_epochs=0, weighted=True))
-def test_batches(drawn):
+def test_the_batches_of_a_plan_are_close_to_the_shares(drawn):
     """A plan's batches are of its selection, each cell's part of every batch within one of its share."""
     cells, options, rng = drawn
     plan = run(Plan(cells, **options), rng, 3)
@@ -121,7 +121,7 @@ def test_batches(drawn):
 
 
 @given(plans(), st.booleans())
-def test_plain_batches(drawn, in_warmup):
+def test_batches_without_ratios_go_through_the_selection(drawn, in_warmup):
     """Where ratios do not weigh, a pass leaves out less than a batch of the selection, and repeats evenly."""
     cells, options, rng = drawn
     options |= {"weighted": False, "warmup_epochs": 2 if in_warmup else 0}
@@ -136,7 +136,7 @@ def test_plain_batches(drawn, in_warmup):
 
 
 @given(plans(), st.integers(0, 5))
-def test_resuming(drawn, stop):
+def test_a_plan_goes_on_from_its_state(drawn, stop):
     """A plan that goes on from its state, through JSON, is the plan that never stopped."""
     cells, options, rng = drawn
     losses = int(rng.integers(2**32))
@@ -155,7 +155,7 @@ def test_resuming(drawn, stop):
 
 
 @given(SEEDS, st.sampled_from(["numpy", "torch"]))
-def test_caps(seed, backend):
+def test_clean_ratios_of_cells_take_their_lowest_losses(seed, backend):
     """A table of clean ratios, or a mapping, takes the share of lowest losses of each cell, and no more."""
     rng = np.random.default_rng(seed)
     cells, table = random_cells(rng, 80, 3), rng.uniform(0.05, 1, (2, 3))
@@ -168,7 +168,7 @@ def test_caps(seed, backend):
 
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.integers(1, 9))
-def test_balance(seed, groups, least, warmup, more):
+def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, least, warmup, more):
     """Groups weigh by (share of what is kept)^α, α falling to ``balance`` half way; a doubted cell is not raised."""
     rng = np.random.default_rng(seed)
     cells = random_cells(rng, 80, groups)
@@ -202,7 +202,7 @@ def test_balance(seed, groups, least, warmup, more):
     st.lists(st.tuples(*[st.integers(-10, 10)] * 2), min_size=1, max_size=12),
     st.sampled_from([0.0, 0.15, 0.35]),
 )
-def test_judged_balance(gaps, tolerance):
+def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
     """Held-out gaps move the power of their class by even steps: down where the rarer group does worse, up where the
     other does; it rests within the tolerance, and returns where the weights cost accuracy."""
     cells = Cells.of([0, 0, 0, 1, 1, 1] * 10, [0, 1, 1] * 20)  # group 0 is the rarer one
@@ -237,7 +237,7 @@ def partly_grouped(rng, n, groups=2):
 
 
 @given(SEEDS, st.integers(2, 3), st.sampled_from([0.3, 0.6, 0.9, 1.0]))
-def test_ungrouped_selection(seed, groups, clean_ratio):
+def test_no_constraint_names_samples_without_a_group(seed, groups, clean_ratio):
     """Samples without a group are selected as if no constraint of Eq. 7 named their cells."""
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 40, groups)
@@ -254,7 +254,7 @@ def test_ungrouped_selection(seed, groups, clean_ratio):
 
 
 @given(SEEDS, st.sampled_from(NOTIONS), st.integers(2, 3))
-def test_ungrouped_ratios(seed, fairness, groups):
+def test_the_ratio_of_samples_without_a_group_stays(seed, fairness, groups):
     """The ratio of samples without a group stays, and the others move as if those were not there."""
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 60, groups)

@@ -13,7 +13,7 @@ INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64]
 
 
 @given(PAIRS)
-def test_there_and_back(pairs):
+def test_codes_say_labels_and_groups_back(pairs):
     """Codes say the labels and the groups back, and every sample is in one cell."""
     labels, groups = zip(*pairs, strict=True)
     cells = Cells.of(labels, groups)
@@ -27,7 +27,7 @@ def test_there_and_back(pairs):
 
 
 @given(PAIRS, st.randoms(use_true_random=False))
-def test_permutation(pairs, random):
+def test_samples_in_another_order_have_the_same_cells(pairs, random):
     """Samples in another order have the same cells, in that order."""
     mixed = pairs[:]
     random.shuffle(mixed)
@@ -38,7 +38,7 @@ def test_permutation(pairs, random):
 
 
 @given(PAIRS)
-def test_known(pairs):
+def test_known_classes_and_groups_change_no_value(pairs):
     """Cells within known classes and groups have the same values, and nobody in the others."""
     labels, groups = zip(*pairs, strict=True)
     known = Cells.of(labels, groups, classes=range(5, -5, -1), group_values="zwxy")
@@ -49,7 +49,7 @@ def test_known(pairs):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), min_size=1, max_size=30))
-def test_crossing(pairs):
+def test_several_columns_are_one_of_their_tuples(pairs):
     """Several columns are one column of their tuples."""
     for missing in ("refuse", "own"):
         columns = np.array([list(pair) for pair in pairs], object)
@@ -59,7 +59,7 @@ def test_crossing(pairs):
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=30))
-def test_missing(groups):
+def test_samples_without_a_group_are_in_a_last_column(groups):
     """Samples without a group are in a last column, and the others where they would be without those."""
     cells = Cells.of(np.zeros(len(groups)), np.array(groups, object), missing="own")
     assert [cells.groups[code] for code in cells.group_codes] == groups
@@ -68,7 +68,7 @@ def test_missing(groups):
 
 
 @given(st.lists(st.integers(-128, 300), min_size=1, max_size=50), st.sampled_from(INTEGERS), st.booleans())
-def test_integers(values, dtype, far):
+def test_integers_of_every_type_are_in_order(values, dtype, far):
     """Classes of integers of every type are in order, be they near each other or far apart."""
     array = np.array(values).astype(dtype)
     array[0] = np.iinfo(dtype).max if far else array[0]

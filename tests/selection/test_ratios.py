@@ -73,7 +73,7 @@ def literal_gaps(step):
 
 
 @given(steps())
-def test_literal(step):
+def test_a_step_is_the_literal_one(step):
     """A step is the literal one: in the class with the widest gap, from the lowest group to the highest."""
     expected = step.ratios.copy()
     gaps = list(literal_gaps(step))
@@ -90,7 +90,7 @@ def test_literal(step):
 
 
 @given(st.lists(steps(), min_size=1, max_size=4), st.integers(1, 20))
-def test_simplex(several, times):
+def test_ratios_stay_shares_of_their_class(several, times):
     """However often they move, ratios stay in [0, 1] and each class's sum stays 1."""
     ratios = several[0].ratios
     several = [step for step in several if step.ratios.shape == ratios.shape]
@@ -101,7 +101,7 @@ def test_simplex(several, times):
 
 
 @given(steps())
-def test_two_cells(step):
+def test_a_step_moves_between_two_groups_of_one_class(step):
     """A step moves at most the step size, between two groups of one class."""
     change = moved(step) - step.ratios
     assert (change != 0).any(axis=1).sum() <= 1
@@ -110,7 +110,7 @@ def test_two_cells(step):
 
 
 @given(steps(), st.integers(2, 5))
-def test_repetition(step, times):
+def test_repeated_samples_move_the_ratios_alike(step, times):
     """Samples that are all there twice, or more often, move the ratios alike."""
     if times in (2, 4):
         assert (moved(step, sums=step.sums * times, counts=step.counts * times) == moved(step)).all()
@@ -131,14 +131,14 @@ def has_ties(step):
 
 
 @given(steps(), st.integers(-4, 20))
-def test_scaling(step, power):
+def test_scaled_losses_move_the_ratios_alike(step, power):
     """Losses scaled by a power of two move the ratios alike, where no two are tied."""
     if not has_ties(step):
         assert (moved(step, sums=step.sums * 2.0**power) == moved(step)).all()
 
 
 @given(steps(), st.data())
-def test_relabelling(step, data):
+def test_other_names_move_the_same_ratios(step, data):
     """Other names for the groups, and for equalized odds for the classes, move the same ones, if none are tied."""
     classes, groups = step.ratios.shape
     columns, rows = data.draw(shuffles(groups)), data.draw(shuffles(classes))
@@ -155,7 +155,7 @@ def test_relabelling(step, data):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=40), st.randoms())
-def test_start(pairs, random):
+def test_ratios_start_at_the_shares_of_the_data(pairs, random):
     """Ratios start at each cell's share of its class, in whatever order the samples stand; even without samples."""
     known = {"classes": range(3), "group_values": range(3)}
     start = class_shares(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known).counts)
@@ -172,7 +172,7 @@ def test_start(pairs, random):
     st.lists(st.tuples(st.floats(-1e9, 1e9, width=32), st.integers(0, 3), st.booleans()), max_size=40),
     st.sampled_from([np.float32, np.float64]),
 )
-def test_sums(samples, dtype):
+def test_sums_of_cells_are_those_of_their_samples(samples, dtype):
     """The sums of cells are those of their chosen samples, by every backend."""
     signals = np.array([[value for value, _, _ in samples], [1.0] * len(samples)], dtype)
     codes = np.array([code for _, code, _ in samples], np.uint8)

@@ -27,7 +27,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS, st.sampled_from(sorted(NOTIONS)), st.integers(2, 3), st.integers(2, 3))
-def test_gaps(seed, fairness, classes, groups):
+def test_the_widest_gap_is_the_disparity_between_groups(seed, fairness, classes, groups):
     """The widest gap is the disparity between groups, and each gap is one of its rates, with its error."""
     table = np.random.default_rng(seed).integers(0, 9, (classes, groups, classes))
     positive = seed % classes
@@ -98,7 +98,7 @@ class Model:
     st.sampled_from([0.0, 0.05, 0.1]),
     st.sampled_from([1, 7, 400]),
 )
-def test_walk(seed, groups, steep, grain, tolerance, most):
+def test_gaps_fall_from_point_to_point(seed, groups, steep, grain, tolerance, most):
     """Gaps fall from point to point, down to the tolerance, to where no move helps, or until the limit is reached."""
     model = Model(seed, groups, steep, grain)
     settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=groups)
@@ -120,7 +120,7 @@ class Point(NamedTuple):
 @given(
     st.lists(st.builds(Point, st.floats(0, 1), st.integers(0, 5)), min_size=1, max_size=8), st.floats(0, 1)
 )
-def test_choice(points, tolerance):
+def test_the_most_accurate_point_within_the_tolerance_is_chosen(points, tolerance):
     """The most accurate point within the tolerance, or near the fairest, is chosen; the fairer of equals."""
     chosen = points[choose_point(points, tolerance)]
     smallest = min(point.gap for point in points)

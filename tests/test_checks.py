@@ -60,7 +60,7 @@ def takes(check, *arguments, **options):
 @example(1, 1)
 @example(True, 0)
 @example(np.False_, 0)
-def test_whole_numbers(value, lowest):
+def test_a_whole_number_is_of_an_integer_type(value, lowest):
     """A whole number is one of an integer type, not below the lowest, and no truth value."""
     is_whole = is_number(value) and not isinstance(value, (float, np.floating, Fraction))
     assert takes(check_at_least, value, lowest) == (is_whole and value >= lowest)
@@ -71,7 +71,7 @@ def test_whole_numbers(value, lowest):
 @example(1)
 @example(np.True_)
 @example("auto")
-def test_shares(value):
+def test_a_share_lies_between_0_and_1(value):
     """A share is any real number in [0, 1], a clean ratio one in (0, 1], and no truth value is either."""
     assert takes(check_share, value) == (is_number(value) and 0 <= value <= 1)
     is_ratio = is_number(value) and 0 < value <= 1
@@ -84,7 +84,7 @@ def test_shares(value):
 @given(VALUES)
 @example(math.inf)
 @example(0)
-def test_positive(value):
+def test_a_positive_number_is_finite(value):
     """A positive number is finite and above 0."""
     assert takes(check_positive, value) == (is_number(value) and 0 < value < math.inf)
 
@@ -93,7 +93,7 @@ def test_positive(value):
 @example(1)
 @example(100)
 @example(True)
-def test_percentages(value):
+def test_a_percentage_is_told_as_a_share(value):
     """What may be a percentage, above 1 and up to 100, is told what to pass in its place; nothing else is."""
     hint = percent_hint(value)
     if is_number(value) and 1 < value <= 100:
@@ -103,7 +103,7 @@ def test_percentages(value):
 
 
 @given(st.one_of(VALUES, st.text(max_size=3)), st.lists(st.text(max_size=2), max_size=3))
-def test_choices(value, choices):
+def test_a_choice_is_one_of_the_texts(value, choices):
     """A choice is one of the texts there are."""
     assert takes(check_choice, value, choices) == (isinstance(value, str) and value in choices)
 
@@ -111,7 +111,7 @@ def test_choices(value, choices):
 @given(st.text(max_size=300))
 @example("a" * 98)
 @example("a" * 99)
-def test_shown(text):
+def test_a_value_in_a_message_is_short(text):
     """A value in a message is its own text, cut after a hundred letters."""
     whole = repr(text)
     assert shown(text) == (whole if len(whole) <= 100 else whole[:99] + "…")

@@ -22,7 +22,7 @@ def chosen(problem, **changes):
 
 
 @given(problems())
-def test_literal(problem):
+def test_a_selection_is_that_of_algorithm_1(problem):
     """The selection is that of Algorithm 1 as printed, sample by sample."""
     expected, counts = literal_selection(*problem)
     found = select(*problem)
@@ -31,7 +31,7 @@ def test_literal(problem):
 
 
 @given(problems(), st.sampled_from(FORMATS))
-def test_formats(problem, dtype):
+def test_losses_of_every_format_are_selected_in_their_order(problem, dtype):
     """Losses of every float format are selected in their own order, by every backend."""
     losses = torch.from_numpy(problem.losses).to(dtype)
     literal, counts = literal_selection(losses.double().tolist(), *problem[1:])
@@ -42,7 +42,7 @@ def test_formats(problem, dtype):
 
 
 @given(problems(), st.sampled_from(FORMATS), st.data())
-def test_nan(problem, dtype, data):
+def test_a_loss_that_is_nan_is_refused(problem, dtype, data):
     """A loss that is NaN is refused, in every float format and by every backend."""
     losses = torch.from_numpy(problem.losses).to(dtype)
     place = data.draw(st.integers(0, len(losses) - 1))
@@ -53,7 +53,7 @@ def test_nan(problem, dtype, data):
 
 
 @given(problems())
-def test_lowest_of_each_cell(problem):
+def test_the_lowest_losses_of_each_cell_are_selected(problem):
     """Of every cell the samples with the lowest losses are selected; among equal losses, the first."""
     kept = np.isin(np.arange(len(problem.losses)), select(*problem).indices)
     order = np.lexsort((np.arange(len(kept)), problem.losses))
@@ -69,7 +69,7 @@ def breaks(counts, problem, budget):
 
 
 @given(problems())
-def test_budgets(problem):
+def test_a_selection_keeps_to_every_budget_and_fills_it(problem):
     """A selection keeps to every budget, and nothing that it left out could be added."""
     found = select(*problem)
     assert not breaks(found.counts, problem, found.budget)
@@ -80,7 +80,7 @@ def test_budgets(problem):
 
 
 @given(problems())
-def test_counts(problem):
+def test_counts_are_those_of_the_selected_samples(problem):
     """Indices ascend, and the counts are theirs."""
     found = select(*problem)
     assert (np.diff(found.indices) > 0).all()
@@ -89,7 +89,7 @@ def test_counts(problem):
 
 
 @given(problems())
-def test_no_ratios(problem):
+def test_without_ratios_the_lowest_losses_fill_the_budget(problem):
     """Without ratios, as with all groups merged into one, it is the lowest losses that fill the budget."""
     order = np.lexsort((np.arange(len(problem.losses)), problem.losses))
     found = select(*problem._replace(ratios=None))
@@ -104,7 +104,7 @@ def test_no_ratios(problem):
 
 
 @given(problems(), st.integers(-8, 8))
-def test_scaling(problem, power):
+def test_scaled_losses_select_the_same(problem, power):
     """Losses scaled by a power of two select the same."""
     losses = problem.losses.astype(np.float64)
     scaled = losses * 2.0**power
@@ -113,7 +113,7 @@ def test_scaling(problem, power):
 
 
 @given(problems())
-def test_order_alone(problem):
+def test_only_the_order_of_losses_counts(problem):
     """Only the order of the losses counts: their ranks select the same."""
     ranks = np.unique(problem.losses, return_inverse=True)[1]
     assert chosen(problem, losses=ranks) == chosen(problem)
@@ -121,7 +121,7 @@ def test_order_alone(problem):
 
 
 @given(problems(), st.data())
-def test_relabelling(problem, data):
+def test_other_names_select_the_same(problem, data):
     """Other names for the classes and the groups, with their ratios, select the same."""
     rows, columns = (data.draw(shuffles(size)) for size in problem.ratios.shape)
     ratios = np.empty_like(problem.ratios)
@@ -131,7 +131,7 @@ def test_relabelling(problem, data):
 
 
 @given(problems().map(untied), st.data())
-def test_permutation(problem, data):
+def test_samples_in_another_order_are_selected_alike(problem, data):
     """Samples in another order, none of equal loss, are selected in that order."""
     order = data.draw(shuffles(len(problem.losses)))
     moved = chosen(
@@ -141,7 +141,7 @@ def test_permutation(problem, data):
 
 
 @given(problems(), st.floats(0.01, 1))
-def test_clean_ratio(problem, other):
+def test_a_higher_clean_ratio_never_selects_fewer(problem, other):
     """A higher clean ratio never selects fewer; without ratios, it keeps all that a lower one selected."""
     low, high = sorted([problem.clean_ratio, other])
     assert len(chosen(problem, clean_ratio=low)) <= len(chosen(problem, clean_ratio=high))
@@ -150,7 +150,7 @@ def test_clean_ratio(problem, other):
 
 
 @given(problems(), st.floats(0.01, 1))
-def test_before_the_first_refusal(problem, other):
+def test_what_comes_before_the_first_refusal_stays_selected(problem, other):
     """What comes before the first refusal at a clean ratio is selected at every higher one."""
     low, high = sorted([problem.clean_ratio, other])
     kept = chosen(problem, clean_ratio=low)
@@ -160,7 +160,7 @@ def test_before_the_first_refusal(problem, other):
 
 
 @given(problems().map(untied), st.data())
-def test_left_out_and_worse(problem, data):
+def test_a_sample_left_out_whose_loss_rises_stays_out(problem, data):
     """Higher losses of samples that were left out change nothing."""
     kept = chosen(problem)
     losses = problem.losses.copy()
@@ -170,7 +170,7 @@ def test_left_out_and_worse(problem, data):
 
 
 @given(problems().map(untied), st.data())
-def test_selected_and_better(problem, data):
+def test_a_selected_sample_whose_loss_falls_stays(problem, data):
     """A selected sample whose loss falls is still selected."""
     kept = chosen(problem)
     if kept:
@@ -180,7 +180,7 @@ def test_selected_and_better(problem, data):
 
 
 @given(problems(), st.integers(0, 3))
-def test_nobody(problem, column):
+def test_a_class_or_group_of_nobody_changes_nothing(problem, column):
     """A class or a group of nobody changes nothing."""
     classes, groups = problem.ratios.shape
     kept = chosen(problem)
@@ -189,7 +189,7 @@ def test_nobody(problem, column):
 
 
 @given(st.floats(1e-6, 1), st.floats(1e-6, 1), st.integers(1, 200))
-def test_budget(one, other, samples):
+def test_a_budget_is_within_one_of_its_share(one, other, samples):
     """A budget is a whole number within one of its share, and grows with the clean ratio and the samples."""
     low, high = sorted([one, other])
 

@@ -27,7 +27,7 @@ from fairsieve.selection.batches import (
 
 
 @given(tables(), st.integers(1, 64))
-def test_shares(table, size):
+def test_a_batch_is_filled_and_close_to_the_shares(table, size):
     """A batch is filled exactly, and each cell's part of it is within one of its share."""
     ratios, counts = table
     assume(counts.sum())
@@ -39,7 +39,7 @@ def test_shares(table, size):
 
 
 @given(tables(), st.integers(1, 64))
-def test_larger_shares(table, size):
+def test_a_larger_share_is_never_drawn_less(table, size):
     """Of two cells, the one with the larger share never has fewer samples in a batch."""
     ratios, counts = table
     assume(counts.sum())
@@ -51,7 +51,7 @@ def test_larger_shares(table, size):
 
 
 @given(tables(), st.integers(1, 64), st.data())
-def test_relabelling(table, size, data):
+def test_other_names_give_the_same_shares(table, size, data):
     """Other names for classes and groups give the same shares, to within the rounding of one sample."""
     ratios, counts = table
     assume(counts.sum())
@@ -67,7 +67,7 @@ def test_relabelling(table, size, data):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**4))
-def test_batch_count(selected, size):
+def test_an_epoch_has_as_many_batches_as_are_filled(selected, size):
     """An epoch has as many whole batches as the selection fills, and one if it fills none; none of nobody."""
     count = batch_count(selected, size)
     assert count == (0 if selected == 0 else max(1, selected // size))
@@ -93,7 +93,7 @@ def shares_of(draw):
 
 
 @given(many_cells(), st.integers(1, 512), st.integers(0, 400), st.integers(0, 2**32), st.integers(0, 10**6))
-def test_systematic_shares(table, size, batches, seed, epoch):
+def test_every_batch_and_the_epoch_round_each_quota_to_a_neighbour(table, size, batches, seed, epoch):
     """Each batch is full and has the floor or the ceiling of every quota; so has the whole epoch."""
     ratios, counts = table
     quotas = cell_quotas(ratios, counts, size)
@@ -120,7 +120,7 @@ def test_less_than_one_sample_an_epoch(share, batches, seed):
 
 
 @given(st.integers(1, 5000), st.integers(0, 2**32), st.integers(0, 10**6))
-def test_offsets_keep_apart(batches, seed, epoch):
+def test_offsets_are_evenly_spaced(batches, seed, epoch):
     """Offsets are evenly spaced, and those of a few batches on end are not all alike."""
     offsets = batch_offsets(batches, seed, epoch) / 2**POINT
     assert ((offsets >= 0) & (offsets < 1)).all()
@@ -148,7 +148,7 @@ def draws(draw):
 
 
 @given(draws())
-def test_composition(drawing):
+def test_a_batch_has_the_shares_of_the_cells(drawing):
     """Every batch has exactly the shares of the cells, of selected samples only."""
     selected, codes, counts, asked = drawing
     drawn = draw_batches(*drawing)
@@ -159,7 +159,7 @@ def test_composition(drawing):
 
 
 @given(draws())
-def test_without_replacement(drawing):
+def test_a_cell_is_gone_through_before_a_sample_comes_again(drawing):
     """Each cell is gone through whole before any of its samples comes again."""
     selected, codes, counts, _ = drawing
     drawn = draw_batches(*drawing)
@@ -173,7 +173,7 @@ def test_without_replacement(drawing):
 
 
 @given(draws(), st.integers(1, 12))
-def test_more_batches(drawing, more):
+def test_more_batches_begin_with_the_same_ones(drawing, more):
     """Batches are a function of selection, shares, seed and epoch; more of them begin with the same ones."""
     *rest, asked = drawing
     offsets = np.append(asked.offsets, batch_offsets(more, asked.seed, asked.epoch))
@@ -185,7 +185,7 @@ KEYS = st.tuples(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 99
 
 
 @given(st.integers(1, 300), KEYS)
-def test_bijection(size, key):
+def test_a_shuffle_takes_every_place_once(size, key):
     """A shuffle takes every place once, and the next lap is another shuffle of the same places."""
     seed, epoch, cell, lap = key
     order = shuffled(size, seed, epoch, cell, lap * size, (lap + 2) * size, chunk=64)
@@ -195,7 +195,7 @@ def test_bijection(size, key):
 
 
 @given(st.integers(1, 2**48), KEYS, st.data())
-def test_backwards(size, key, data):
+def test_a_shuffle_backwards_finds_the_place_again(size, key, data):
     """A shuffle run backwards finds the place again, at any size."""
     seed, epoch, cell, lap = key
     position = data.draw(st.integers(0, size - 1))

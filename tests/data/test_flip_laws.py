@@ -35,7 +35,7 @@ def check(clean, noisy):
 
 
 @given(samples(), RATES, SEEDS)
-def test_uniform(clean, rate, seed):
+def test_random_flips_change_the_labels_of_their_mask(clean, rate, seed):
     """Random flips change the labels that the mask names, to other classes; the same seed, the same flips."""
     noisy = flip_uniform(clean, rate, seed=seed)
     check(clean, noisy)
@@ -45,14 +45,14 @@ def test_uniform(clean, rate, seed):
 
 
 @given(samples(), RATES, RATES, SEEDS)
-def test_uniform_grows(clean, one, other, seed):
+def test_a_higher_rate_keeps_the_random_flips_of_a_lower_one(clean, one, other, seed):
     """A higher rate of random flips keeps those of a lower one, for the same seed."""
     low, high = (flip_uniform(clean, rate, seed=seed).flipped for rate in sorted([one, other]))
     assert (low <= high).all()
 
 
 @given(samples(), RATES, SEEDS, st.data())
-def test_uniform_cells(clean, rate, seed, data):
+def test_random_flips_in_a_cell_stay_in_it(clean, rate, seed, data):
     """Random flips in one cell are in that cell, and are those that the rate alone would make there."""
     label = data.draw(st.sampled_from(clean.cells.classes))
     group = data.draw(st.sampled_from(clean.cells.groups))
@@ -66,7 +66,7 @@ def test_uniform_cells(clean, rate, seed, data):
 
 
 @given(samples(), RATES)
-def test_margin(clean, rate):
+def test_flips_by_margin_are_as_many_as_the_rate_says(clean, rate):
     """Flips by margin are as many as the rate says, and change the labels that the mask names."""
     noisy = flip_margin(clean, rate)
     check(clean, noisy)
@@ -74,7 +74,7 @@ def test_margin(clean, rate):
 
 
 @given(samples(), RATES, RATES)
-def test_margin_grows(clean, one, other):
+def test_a_higher_rate_keeps_the_flips_by_margin_of_a_lower_one(clean, one, other):
     """A higher rate of flips by margin keeps those of a lower one, to the same labels."""
     low, high = (flip_margin(clean, rate) for rate in sorted([one, other]))
     assert (low.flipped <= high.flipped).all()
@@ -82,7 +82,7 @@ def test_margin_grows(clean, one, other):
 
 
 @given(samples(), RATES, st.data())
-def test_margin_among(clean, share, data):
+def test_flips_aimed_at_a_group_stay_there(clean, share, data):
     """Flips aimed at a group, or among some samples, stay there; among all they are the general ones."""
     group = data.draw(st.sampled_from(clean.cells.groups))
     inside = clean.groups == group

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.support.strategies import predictions, shuffles
 
 from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
 from fairsieve.metrics import accuracy
+from tests.support.strategies import predictions, shuffles
 
 METHODS = st.sampled_from(["to_overall", "between_groups"])
 KINDS = {
@@ -27,7 +27,7 @@ def disparities(labels, guessed, groups, method="to_overall", weights=None, posi
 
 
 @given(predictions(classes=3), METHODS)
-def test_range(drawn, method):
+def test_measures_are_shares(drawn, method):
     """Disparities and accuracies lie in [0, 1]."""
     labels, guessed, groups, weights = drawn
     found = disparities(labels, guessed, groups, method, weights)
@@ -36,7 +36,7 @@ def test_range(drawn, method):
 
 
 @given(predictions(classes=4), METHODS)
-def test_names(drawn, method):
+def test_other_names_change_nothing(drawn, method):
     """Other names for classes and groups change nothing."""
     labels, guessed, groups, weights = drawn
     names, renamed = np.array(list("dbca")), np.array(["x", "a", "m"])
@@ -47,7 +47,7 @@ def test_names(drawn, method):
 
 
 @given(predictions(classes=3), METHODS, st.data())
-def test_permutation(drawn, method, data):
+def test_samples_in_another_order_change_nothing(drawn, method, data):
     """Samples in another order change nothing."""
     labels, guessed, groups, weights = drawn
     order = data.draw(shuffles(len(labels)))
@@ -57,7 +57,7 @@ def test_permutation(drawn, method, data):
 
 
 @given(predictions(classes=3))
-def test_methods(drawn):
+def test_the_two_distances_are_within_a_factor_of_two(drawn):
     """The distance to the overall rate is at most that between groups, which is at most twice it."""
     labels, guessed, groups, weights = drawn
     near = disparities(labels, guessed, groups, "to_overall", weights)
@@ -67,7 +67,7 @@ def test_methods(drawn):
 
 
 @given(predictions(), st.integers(0, 10**6), st.integers(2, 4))
-def test_repetition(drawn, which, times):
+def test_a_weight_is_a_number_of_repetitions(drawn, which, times):
     """A weight is a number of repetitions, and a weight of 0 a sample that is not there."""
     labels, guessed, groups, _ = drawn
     weights = np.ones(len(labels))
@@ -81,7 +81,7 @@ def test_repetition(drawn, which, times):
 
 
 @given(predictions(classes=3), METHODS, st.integers(-20, 20))
-def test_scaling(drawn, method, power):
+def test_weights_scaled_together_change_nothing(drawn, method, power):
     """Weights scaled together change nothing."""
     labels, guessed, groups, weights = drawn
     found = disparities(labels, guessed, groups, method, weights)
@@ -92,7 +92,7 @@ def test_scaling(drawn, method, power):
 
 
 @given(predictions(classes=3, groups=4), METHODS)
-def test_merging(drawn, method):
+def test_merged_groups_differ_no_more(drawn, method):
     """Merging two groups never raises a disparity, and merging all leaves none."""
     labels, guessed, groups, weights = drawn
     found = disparities(labels, guessed, groups, method, weights)
@@ -103,7 +103,7 @@ def test_merging(drawn, method):
 
 
 @given(predictions(classes=3), METHODS, st.data())
-def test_splitting(drawn, method, data):
+def test_a_group_split_into_two_alike_changes_nothing(drawn, method, data):
     """A group that is split into two alike changes nothing."""
     labels, guessed, groups, weights = drawn
     twice = [np.concatenate([each, each]) for each in (labels, guessed, groups, weights)]
@@ -113,7 +113,7 @@ def test_splitting(drawn, method, data):
 
 
 @given(predictions(classes=3), METHODS)
-def test_right_and_constant(drawn, method):
+def test_right_or_constant_predictions_have_no_disparity(drawn, method):
     """Right predictions have accuracy 1 and equal odds; the same for everyone has no disparity at all."""
     labels, _, groups, weights = drawn
     assert accuracy(labels, labels, sample_weight=weights) == 1
@@ -123,7 +123,7 @@ def test_right_and_constant(drawn, method):
 
 
 @given(predictions(classes=3), METHODS, st.integers(0, 2))
-def test_opportunity(drawn, method, positive):
+def test_equal_opportunity_is_part_of_equalized_odds(drawn, method, positive):
     """Equal opportunity is one of the comparisons of equalized odds."""
     labels, guessed, groups, weights = drawn
     found = disparities(labels, guessed, groups, method, weights, positive)
@@ -131,7 +131,7 @@ def test_opportunity(drawn, method, positive):
 
 
 @given(predictions(classes=3))
-def test_accuracy_of_groups(drawn):
+def test_accuracy_is_the_mean_over_groups(drawn):
     """Accuracy is the mean of the groups' accuracies, by their weight; a wrong prediction less lowers the error."""
     labels, guessed, groups, weights = drawn
     parts = [
@@ -146,7 +146,7 @@ def test_accuracy_of_groups(drawn):
 
 
 @given(predictions(classes=3), METHODS, st.integers(0, 2**32 - 1))
-def test_missing(drawn, method, seed):
+def test_samples_without_a_group_count_for_accuracy_alone(drawn, method, seed):
     """Samples without a group count for accuracy and for no disparity."""
     labels, guessed, groups, weights = drawn
     missing = np.random.default_rng(seed).random(len(labels)) < 0.3

@@ -64,20 +64,20 @@ def on_threads(size, call):
 
 @FEWER
 @given(SIZES, SEEDS)
-def test_exactness(size, seed):
+def test_shards_make_the_plan_of_one_process(size, seed):
     """However the samples are cut into shards, ranks partition the plan of one process: selection and batches."""
     on_threads(size, lambda workers: check_problem(seed, workers))
 
 
 @FEWER
 @given(SIZES, SEEDS)
-def test_resuming(size, seed):
+def test_a_state_goes_on_over_other_shards(size, seed):
     """The parts of a state, or a whole one, go on over any other shards to the same next plan."""
     on_threads(size, lambda workers: check_resuming(seed, workers))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 64))
-def test_cover(samples, ranks):
+def test_shards_cover_every_sample_once(samples, ranks):
     """Shards follow one another, cover every sample once, and differ by at most one in size."""
     shards = [shard_of(samples, rank, ranks) for rank in range(ranks)]
     ends = [0, *[shard.stop for shard in shards]]
