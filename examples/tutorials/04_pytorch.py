@@ -4,7 +4,7 @@
 
 A loop of PyTorch becomes fairer and more robust by two lines: give the ``DataLoader`` our batch sampler, and show it the
 model once per epoch. You will train a small network on pictures of digits, plainly and with the sampler.
-This needs ``pip install 'fairsieve[torch,plot]'``.
+This needs ``pip install '.[torch,plot]'`` in a clone.
 """
 
 # %%

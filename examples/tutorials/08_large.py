@@ -4,7 +4,7 @@
 
 The selection looks at one loss per sample, and at nothing else. So it can be made where the losses are: in several processes that
 each hold a part of the data, or over files that never fit in memory. You will do both at a small scale, with the same
-calls as at a large one. This needs ``pip install 'fairsieve[torch,plot]'``.
+calls as at a large one. This needs ``pip install '.[torch,plot]'`` in a clone.
 """
 
 # %%
