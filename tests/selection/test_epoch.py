@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.laws.test_plan import random_cells
+from tests.selection.test_plan import random_cells
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.epoch import Plan
