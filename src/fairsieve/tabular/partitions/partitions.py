@@ -16,7 +16,14 @@ from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.optional import require
-from fairsieve.tabular.partitions.source import Piece, Source, content_keys, find_source, parse_memory
+from fairsieve.tabular.partitions.source import (
+    Piece,
+    Source,
+    content_keys,
+    find_source,
+    parse_memory,
+    release_memory,
+)
 from fairsieve.tabular.partitions.survey import (
     Roles,
     Sample,
@@ -196,10 +203,12 @@ class Partitions:
         """Read all rows, learn how they are encoded, and encode them."""
         asked = self.roles, self.labels, self.groups, self.formats, self.sample.limit, self.is_grouped
         raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *map(repeat, asked))
+        release_memory()
         self.prepared = self._learn(raw, Preparation(missing=missing, dates=dates).fit(values))
         self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
         self.parts = self.engine.turn("encoding", encode_part, raw, repeat(self.prepared), repeat(self.shape))
         self.sizes = self.engine.ask("sizes", len, self.parts)
+        release_memory()
 
     def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
         """Learn medians, means, deviations and categories of all rows; their order is that of the sample."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,10 +72,17 @@ class Piece:
     def read_arrow(self, parquet: Any) -> Any:
         """Read the rows of a Parquet file as an Arrow table."""
         with parquet.ParquetFile(self.path) as file:
-            if self.groups is None:
-                return file.read()
-            rows = file.read_row_groups(list(self.groups))
-        return rows if self.span is None else rows.slice(self.span[0], self.span[1] - self.span[0])
+            if self.span is None:
+                return file.read() if self.groups is None else file.read_row_groups(list(self.groups))
+            # The whole row group is never in memory: its parts would keep it there.
+            (first, last), at, found = self.span, 0, []
+            for batch in file.iter_batches(last - first, self.groups):
+                if at + len(batch) > first:
+                    found.append(batch.slice(max(first - at, 0), last - max(at, first)))
+                at += len(batch)
+                if at >= last:
+                    break
+        return require("pyarrow", purpose="reading Parquet").Table.from_batches(found)
 
     def _read(self, reading: Reading, frame: Any) -> InputTable | None:
         if frame is not None:
@@ -256,6 +264,12 @@ def _cut_text(path: Path, most: int) -> Iterator[Piece]:
             if at - begin >= most or at >= size:
                 yield Piece(path.name, path, span=(begin, at), first=first)
                 begin, first = at, lines
+
+
+def release_memory() -> None:
+    """Give back the memory that Arrow keeps for what it may read next."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def parse_memory(text: str | None) -> int:
