@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -189,7 +190,6 @@ def test_other_columns_are_named(frame, tmp_path):
     ("option", "way"),
     [
         ({"model": "hist-gradient-boosting"}, "--model|model needs all rows"),
-        ({"threshold": "balanced"}, "choose a number on some of the files"),
         ({"test": 0.2}, "rows are measured on"),
         ({"memory": "lots"}, "must be a size of at least 1MB"),
         ({"backend": "ray"}, "must be local or the address of a dask scheduler"),
@@ -202,6 +202,49 @@ def test_what_parts_cannot_do_is_refused_by_name(folder, option, way, monkeypatc
     monkeypatch.setattr(partitions, "CONNECT", 2)
     with pytest.raises(InvalidInputError, match=way):
         tabular.train(folder, **{"memory": MEMORY, **ROLES, **option})
+
+
+def test_a_threshold_is_chosen_by_a_rule(folder, whole, frame):
+    settings = {**ROLES, "clean_ratio": 0.9, "threshold": "rate:0.3"}
+    found = tabular.train(folder, memory=MEMORY, **settings)
+    predicted = tabular.predict(found, frame).predicted
+    assert np.mean(predicted == "low") == pytest.approx(0.3, abs=0.01)
+    assert found.run.trained.fair.threshold == pytest.approx(
+        tabular.train(frame, **settings).run.trained.fair.threshold, abs=0.01
+    )
+
+
+def test_a_test_file_is_measured_on_and_told_of_rows_that_were_learnt_from(folder, frame, tmp_path):
+    new = people(1200, seed=1)
+    pd.concat([new, frame.iloc[:7]]).to_csv(tmp_path / "new.csv", index=False)
+    settings = {**ROLES, "clean_ratio": 0.9, "test_file": tmp_path / "new.csv"}
+    found = tabular.train(folder, memory=MEMORY, **settings)
+    assert found.metrics["data"]["measured_rows"] == 1207
+    assert any("7 of the 1,207 rows measured on equal a row" in note for note in found.run.notes)
+    expected = tabular.train(frame, **settings)
+    for model, measure in product(("plain", "fair"), ("accuracy", "disparity")):
+        one, other = (run.metrics[model][measure]["value"] for run in (found, expected))
+        assert one == pytest.approx(other, abs=0.01)
+
+
+def test_checked_labels_are_learnt_from(folder, frame, tmp_path):
+    """Answers to a review of the parts: the estimate knows them, and no suspect is a row that somebody checked."""
+    chosen = tabular.review(folder, memory=MEMORY, rows=150, **ROLES)
+    assert chosen.review.parts is not None
+    sheet = chosen.save(tmp_path / "review.html")
+    lines = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    lines["verified_label"] = lines["given_label"]
+    lines.to_csv(sheet, index=False)
+    found = tabular.train(folder, memory=MEMORY, verified=[sheet], **ROLES)
+    assert found.run.verified["wrong"].total == 150
+    assert found.run.estimate.clean_ratio > 0.95  # they say that nothing is wrong
+    audited = tabular.audit(folder, memory=MEMORY, verified=[sheet], **ROLES)
+    assert audited.audit.estimate.clean_ratio == pytest.approx(found.run.estimate.clean_ratio, abs=0.02)
+    checked = set(chosen.rows["row"])
+    for result in (found, audited):
+        assert not checked & set(
+            result.run.suspects["row"] if result is found else result.audit.suspects["row"]
+        )
 
 
 def test_a_folder_without_tables_is_refused(tmp_path):

@@ -24,10 +24,8 @@ from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.parts import DaskEngine, Part, PartRows, View
+from fairsieve.training.parts import SAMPLE, DaskEngine, Part, PartRows, View
 from fairsieve.training.points import Point
-
-SAMPLE = 100_000  # rows that the estimate looks at
 
 
 def _dask(part: str = "") -> Any:

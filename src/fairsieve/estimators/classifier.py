@@ -230,6 +230,7 @@ class FairRobustClassifier(FairEstimator):
         table, verified = None, None
         if isinstance(X, PartTable):  # of fairsieve.tabular
             table, checked = X, X.checked
+            verified = check_verification(checked, verified_labels, verified_weight)
         elif is_dask(X):
             from fairsieve.estimators._dask import DaskTable
 
@@ -242,13 +243,12 @@ class FairRobustClassifier(FairEstimator):
         check_two_classes(rule, cells)
         without = np.inf
         if verified is not None and verified.enough and (verified.codes < 0).any():
-            without = self._gap_without(X, y, sensitive_features, sample_weight)
+            samples = X, y, sensitive_features, sample_weight
+            if table is not None:  # the sample represents all rows
+                samples = checked.data.features, checked.data.labels, checked.data.groups, None
+            without = self._gap_without(*samples)
         _check_classes(cells)
         _check_sizes(checked.data.features)
-        if table is not None and rule.kind != "fixed":
-            raise InvalidInputError(
-                f"threshold must be a number where X is a dask collection; got {rule}: choose it on some of the rows"
-            )
         if sensitive_features is not None and self.fairness is not None:
             warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)

@@ -309,7 +309,7 @@ def estimate_with_rule(
     estimate : CleanRatioEstimate
     rule : callable or None
         How likely each class is the true one, for rows that were not looked at: of features, and codes of labels and
-        groups. None where labels are taken as they are, or where that was learnt from checked ones.
+        groups. None where labels are taken as they are.
     """
     cells = checked.data.cells
     if cells.shape[1] <= MOST_GROUPS:
@@ -446,9 +446,20 @@ class _Estimation:
         columns = self.survey.telling(MOST_FEATURES)
         features = [self.survey.features_of(self.data, part)[:, columns] for part in chunks(len(self.data))]
         scores = self.tried.best.all_scores(self.survey, self.data)
-        true_class, unseen, rates, interval = learn_true_class(
+        true_class, unseen, rates, interval, model = learn_true_class(
             scores, np.concatenate(features), self.cells, verified, self.weights, seed, alone
         )
+        plain, names = self.tried.best.predict, (self.cells.classes, self.cells.groups)
+        by_labels = None if alone is None else self.rule
+        known, count = self.survey.columns, self.survey.group_count
+
+        def rule(features: Floats, labels: Codes, groups: Codes) -> Floats:
+            cells = Cells(labels * len(names[1]) + groups, *names)
+            told = None if by_labels is None else by_labels(features, labels, groups)
+            made = with_groups(features[:, known], groups, count)
+            return model.chances_of(plain(made), made[:, columns], cells, told)
+
+        self.rule = rule
         right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
         return self.build(
             float(np.clip(right, *interval)),

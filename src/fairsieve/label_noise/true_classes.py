@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from itertools import product
 from typing import Any
 
@@ -70,7 +71,7 @@ def learn_true_class(
     sample_weight: Floats,
     seed: int,
     alone: Floats | None = None,
-) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float]]:
+) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float], TrueClassModel]:
     """Learn the chance of each true class of every sample.
 
     Parameters
@@ -91,6 +92,8 @@ def learn_true_class(
     rates : VerifiedRates
     interval : (float, float)
         Share of right labels, 95 %.
+    model : TrueClassModel
+        For other samples: without these.
     """
     model, rng, codes = (
         TrueClassModel(scores, features, cells, alone),
@@ -120,7 +123,8 @@ def learn_true_class(
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
     rates = VerifiedRates(by_cell, flip_rates_of(true_class, cells, sample_weight), low, high)
-    return true_class, unseen, rates, _share_of_right(labels == codes, sums)
+    model.take(scores[:0], features[:0], Cells(np.zeros(0, np.int64), cells.classes, cells.groups))
+    return true_class, unseen, rates, _share_of_right(labels == codes, sums), model
 
 
 def _share_of_right(right: NDArray[np.bool_], sums: CheckedSums) -> tuple[float, float]:
@@ -143,29 +147,46 @@ def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats) -> Floats:
 
 
 class TrueClassModel:
-    """The model above, for all samples; its parameters are learnt from checked ones.
+    """The model above, for all samples; its parameters are learnt from checked ones, and hold for others too.
 
     Parameters
     ----------
     scores : array of shape (n, classes − 1)
         Logits of a plain model of the given labels, out of fold.
     features : array of shape (n, columns)
-        Scaled here.
+        Scaled here: centred, and columns of two values by the distance between these, the others by their deviation.
     cells : Cells
         Given labels and groups.
+    alone : array of shape (n, classes), optional
+        Chances of the true classes that the labels alone tell.
     """
 
     def __init__(self, scores: Floats, features: Floats, cells: Cells, alone: Floats | None = None) -> None:
-        self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
-        self.cells, self.features = cells, _scale(features)
+        self.columns = np.flatnonzero(features.std(axis=0) > 1e-12)[:MOST_FEATURES]
+        some = features[:, self.columns]
+        low, high = some.min(axis=0), some.max(axis=0)
+        two = ((some == low) | (some == high)).all(axis=0)
+        self.centre, self.unit = some.mean(axis=0), np.where(two, high - low, some.std(axis=0))
+        self.chosen = 0
+        self.take(scores, features, cells, alone)
         self.hold_group = HOLD_GROUP[0]
         self.mean = np.zeros(len(self.ridge(0.0, 0.0)))
         self.mean[0] = 1.0
+
+    def take(self, scores: Floats, features: Floats, cells: Cells, alone: Floats | None = None) -> None:
+        """Take samples, in place of those that are there."""
+        self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
+        self.cells, self.features = cells, (features[:, self.columns] - self.centre) / self.unit
         given = np.eye(cells.shape[0])[cells.label_codes]
         self.starts = [self.logs + given * ODDS_AT_RANDOM, given * ODDS_BELIEVED]
         if alone is not None:
             self.starts.append(np.maximum(np.log(np.maximum(alone, 1e-300)), LEAST_LOG))
-        self.start = self.starts[0]
+
+    def chances_of(self, *samples: Any) -> Floats:
+        """Compute the probabilities of the true classes of other samples, which :meth:`take` describes."""
+        model = copy(self)
+        model.take(*samples)
+        return model.chances()
 
     def ridge(self, feature: float, by_label: float) -> Floats:
         """Return how firmly each parameter is held to its prior mean."""
@@ -180,7 +201,7 @@ class TrueClassModel:
         given, every = np.eye(classes)[self.cells.label_codes[rows]], np.eye(classes)
         group = np.column_stack([np.ones(len(rows)), np.eye(groups)[self.cells.group_codes[rows]]])
         terms = [
-            self.start[rows],
+            self.starts[self.chosen][rows],
             self.logs[rows],
             given * np.maximum(self.logs[rows], LEAST_LOG),
             np.einsum("nc,ng->ncg", given, group),
@@ -198,11 +219,11 @@ class TrueClassModel:
         few = slice(None, MOST_COMPARED)
         told = {}
         for place, hold in product(range(len(self.starts)), HOLD_GROUP):
-            self.start, self.hold_group = self.starts[place], hold
+            self.chosen, self.hold_group = place, hold
             compared = self.tensor(rows[few]), codes[few], weights[few], self.mean
             ridge = self.ridge(HOLD_FEATURE[-1], HOLD_BY_LABEL[-1])
-            told[_maximise(*compared, ridge, self.mean)[1]] = self.start, hold
-        self.start, self.hold_group = told[max(told)]
+            told[_maximise(*compared, ridge, self.mean)[1]] = place, hold
+        self.chosen, self.hold_group = told[max(told)]
         terms = self.tensor(rows)
         best: tuple[float, Floats, Floats] | None = None
         for feature, by_label in product(HOLD_FEATURE, HOLD_BY_LABEL):
@@ -230,15 +251,6 @@ class TrueClassModel:
         rows = np.arange(len(self.cells))
         parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
         return np.concatenate([softmax(self.tensor(part) @ self.found, axis=1) for part in parts])
-
-
-def _scale(features: Floats) -> Floats:
-    """Centre the columns; scale those of two values by the distance between these, the others by their deviation."""
-    spread = features.std(axis=0)
-    some = features[:, np.flatnonzero(spread > 1e-12)[:MOST_FEATURES]]
-    low, high = some.min(axis=0), some.max(axis=0)
-    two = ((some == low) | (some == high)).all(axis=0)
-    return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
 
 
 def _maximise(

@@ -18,11 +18,11 @@ from sklearn.neighbors import NearestNeighbors
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
+from fairsieve.label_noise.verified import check_verification
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.models import record_warnings
-from fairsieve.tabular.partitions.partitions import Partitions
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.columns import InputTable, as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
@@ -68,42 +68,42 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     problem = read_whole(asked)
     part = problem.without_leaks
     report(REVIEW_STAGES[1])
-    if problem.parts is not None and len(part.values.columns) and not asked.verified:
-        return _audit_parts(problem, part, problem.parts)
-    numbers = Preparation().fit(part.values).encode(part.values)
-    if not numbers.shape[1]:  # nothing but leaks: then nothing tells of the labels
-        numbers = np.zeros((len(part), 1), np.float32)
+    parts = problem.parts if len(part.values.columns) else None
     with record_warnings(part) as warned:
-        estimate = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
-    estimate = named_estimate(estimate, part)
+        if parts is None:
+            # Where all columns are leaks, nothing tells of the labels.
+            numbers = Preparation().fit(part.values).encode(part.values)
+            numbers = numbers if numbers.shape[1] else np.zeros((len(part), 1), np.float32)
+            found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
+        else:  # on the sample
+            parts.encode(part.values, asked.reading.missing, asked.dates)
+            table = parts.table(FairRobustClassifier(random_state=asked.seed), part)
+            checks = (part.facts.get(name) for name in ("verified_labels", "verified_weight"))
+            verified = check_verification(table.checked, *checks)
+            found, rule = estimate_with_rule(table.checked, asked.seed, verified)
+    estimate, listed = named_estimate(found, part), None
+    if parts is None:
+        suspects = _list_wrong(part, estimate)
+    else:
+        suspects, listed, count = parts.audit(table, rule if estimate.credible else None)
+        if count > len(suspects):
+            told = f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."
+            warned = [told, *warned]
+    leaks = [repr(name) for name in problem.train.values if name not in part.values]
+    if leaks:
+        told = f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer."
+        warned = [told, *warned]
+    problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
+    return Audit(**vars(problem), estimate=estimate, suspects=suspects, listed=listed)
+
+
+def _list_wrong(part: TablePart, estimate: CleanRatioEstimate) -> pd.DataFrame:
+    """List the rows whose labels are more likely wrong than right, the surest first."""
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     chances = estimate.true_class[rows]
     found = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
-    suspects = part.named_suspects(pd.DataFrame(found | {"probability": chances.max(axis=1)}))
-    leaks = [repr(name) for name in problem.train.values if name not in part.values]
-    if leaks:
-        warned = [
-            f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer.",
-            *warned,
-        ]
-    problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
-    return Audit(**vars(problem), estimate=estimate, suspects=suspects)
-
-
-def _audit_parts(problem: TableProblem, part: TablePart, parts: Partitions) -> Audit:
-    """Estimate on the sample of a table in parts, and list the likeliest wrong labels of all rows."""
-    asked = problem.asked
-    parts.encode(part.values, asked.reading.missing, asked.dates)
-    with record_warnings(part) as warned:
-        table = parts.table(FairRobustClassifier(random_state=asked.seed), part)
-        estimate, rule = estimate_with_rule(table.checked, asked.seed)
-    suspects, listed, count = parts.audit(table, rule if estimate.credible else None)
-    if count > len(suspects):
-        warned = [f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed.", *warned]
-    problem = replace(problem, notes=[*problem.notes, *warned])
-    named = named_estimate(estimate, part)
-    return Audit(**vars(problem), estimate=named, suspects=suspects.drop(columns="loss"), listed=listed)
+    return part.named_suspects(pd.DataFrame(found | {"probability": chances.max(axis=1)}))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

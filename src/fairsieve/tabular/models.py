@@ -197,7 +197,7 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
             model.fit(prepared.encode(part.values), part.label_codes, **part.facts)
         else:
             rows = parts.table(model, part)
-            model.fit(rows, part.label_codes, part.group_codes)
+            model.fit(rows, part.label_codes, **part.facts)
     if model.stopped_ == "interrupted":
         raise KeyboardInterrupt
     make = partial(_point, problem, prepared)

@@ -28,12 +28,17 @@ from fairsieve.tabular.reading.columns import (
     Note,
     Problems,
     as_objects,
-    canonical,
     count_rows,
     is_text,
     learnt_reading,
 )
-from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, find_formats
+from fairsieve.tabular.reading.encoding import (
+    Feature,
+    describe_features,
+    feature_values,
+    find_formats,
+    hash_rows,
+)
 from fairsieve.tabular.reading.read import is_frame, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
 from fairsieve.tabular.settings import TableSettings
@@ -338,13 +343,13 @@ def read_problem(asked: TableSettings) -> TableProblem:
 
 def _count_seen(whole: TableProblem, table: InputTable, test: TablePart) -> int:
     """Count the rows of a test file that equal a row that is learnt from, in all columns that both tables have."""
-    hashes = []
-    for part, its in ((whole.train, whole.table), (test, table)):
-        rest = sorted(set(whole.table.columns) & set(table.columns) - set(part.values))
-        texts = {name: canonical(its.frame.loc[part.rows, name], its.reading.decimal) for name in rest}
-        rows = pd.concat([part.values, pd.DataFrame(texts)], axis=1)
-        hashes.append(pd.util.hash_pandas_object(rows, index=False))
-    return int(hashes[1].isin(hashes[0]).sum())
+    rest = sorted(set(whole.table.columns) & set(table.columns) - set(whole.formats))
+    hashes = hash_rows(table, test.values, rest)
+    if whole.parts is not None:
+        known = whole.parts.find_seen(hashes, rest)
+    else:
+        known = hash_rows(whole.table, whole.train.values, rest)
+    return int(np.isin(hashes, known).sum())
 
 
 def few_notes(cells: Cells) -> list[str]:

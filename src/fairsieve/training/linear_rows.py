@@ -94,6 +94,11 @@ class LinearRows:
         """Whether the features are in single precision."""
         return bool(self.features.dtype.itemsize < 8)
 
+    @property
+    def in_memory(self) -> LinearRows:
+        """The rows themselves."""
+        return self
+
     def near_zero(self) -> LinearRows:
         """Shift the dense columns that are far from zero for their spread, as numbers of accounts are.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import shutil
 import tempfile
 import threading
 import uuid
@@ -19,9 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partialmethod
+from functools import cached_property, partialmethod
 from itertools import repeat
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError
 from fairsieve.optional import require
+from fairsieve.samples import draw_rows
 from fairsieve.training.linear_rows import LinearRows, add_up
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import EVERYTHING, LossLimit
@@ -38,6 +37,8 @@ Floats = NDArray[np.float64]
 Selection = tuple[Floats, LossLimit]
 Chances = NDArray[np.float32] | None
 
+SAMPLE = 100_000  # rows that represent all where single rows are looked at
+RULED = 2**13  # rows that a rule looks at together: it makes many columns of them
 BINS, LEVELS = 1024, 4  # a loss is located among 1024⁴ places
 # What the dashboard of a cluster calls the questions.
 TITLES = {
@@ -74,35 +75,31 @@ def local_threads() -> int:
 
 
 class _Stored(NamedTuple):
-    """A part in a file."""
+    """Where a part is in the file."""
 
-    path: Path
+    start: int
+    size: int
 
 
 class LocalEngine:
-    """Threads of this machine. What does not fit into ``memory`` bytes is kept in files, which are removed at the end.
+    """Threads of this machine. What does not fit into ``memory`` bytes is kept in a file.
+
+    The file has no name, so that nothing stays of it, however the process ends.
 
     Examples
     --------
-    >>> with LocalEngine(0) as engine:
-    ...     parts = engine.keep("squares", lambda number: np.full(3, number**2), [2, 3])
-    ...     engine.ask("sum", lambda part, more: int(part.sum()) + more, parts, repeat(1))
+    >>> engine = LocalEngine(memory=0)
+    >>> parts = engine.keep("squares", lambda number: np.full(3, number**2), [2, 3])
+    >>> engine.ask("sum", lambda part, more: int(part.sum()) + more, parts, repeat(1))
     [13, 28]
     """
 
     def __init__(self, memory: int | None = None, threads: int | None = None) -> None:
         self.left, self.lock = memory, threading.Lock()
         self.threads = threads or local_threads()
-        self.folder: Path | None = None
+        self.file: Any = None
+        self.free: list[_Stored] = []
         self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="fairsieve-parts")
-
-    def __enter__(self) -> LocalEngine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.pool.shutdown(cancel_futures=True)
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         return self._map(lambda *items: self._store(function(*map(self._load, items))), *columns)
@@ -118,10 +115,10 @@ class LocalEngine:
         def turn_one(place: int, *items: Any) -> Any:
             part = waiting.pop(place)
             made = function(self._load(part), *map(self._load, items))
-            if isinstance(part, _Stored):
-                part.path.unlink()
-            elif self.left is not None:
-                with self.lock:
+            with self.lock:
+                if isinstance(part, _Stored):
+                    self.free.append(part)
+                elif self.left is not None:
                     self.left += part.nbytes
             del part  # before what was made of it is kept
             return self._store(made)
@@ -138,31 +135,39 @@ class LocalEngine:
                     future.cancel()
 
     def _store(self, value: Any) -> Any:
-        """Keep a value in memory while there is room, else in a file."""
+        """Keep a value in memory while there is room, else in the file."""
         with self.lock:
             if self.left is None or value.nbytes <= self.left:
                 self.left = None if self.left is None else self.left - value.nbytes
                 return value
-            if self.folder is None:
-                self.folder = Path(tempfile.mkdtemp(prefix="fairsieve-"))
-                weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        path = self.folder / uuid.uuid4().hex
+        content = pickle.dumps(value, protocol=5)
         try:
-            with path.open("wb") as stream:
-                pickle.dump(value, stream, protocol=5)
+            with self.lock:
+                if self.file is None:
+                    self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+                    weakref.finalize(self, self.file.close)
+                place = next((each for each in self.free if each.size >= len(content)), None)
+                if place is not None:
+                    self.free.remove(place)
+                start = self.file.seek(0, os.SEEK_END) if place is None else self.file.seek(place.start)
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[self.file.write(rest) :]
         except OSError as error:
             raise FairsieveError(
-                f"parts that do not fit into memory are kept in {path.parent}, which cannot be written "
-                f"({error.strerror}): make room there, set TMPDIR to another folder, or allow more memory"
+                f"parts that do not fit into memory are kept in a file in {tempfile.gettempdir()}, which cannot be "
+                f"written ({error.strerror}): make room there, set TMPDIR to another folder, or allow more memory"
             ) from error
-        return _Stored(path)
+        return _Stored(start, len(content))
 
-    @staticmethod
-    def _load(value: Any) -> Any:
-        if isinstance(value, _Stored):
-            with value.path.open("rb") as stream:
-                return pickle.load(stream)
-        return value
+    def _load(self, value: Any) -> Any:
+        if not isinstance(value, _Stored):
+            return value
+        with self.lock:
+            self.file.seek(value.start)
+            content = bytearray(value.size)
+            self.file.readinto(content)
+        return pickle.loads(content)
 
 
 class DaskEngine:
@@ -309,7 +314,7 @@ class Part:
     def believe(self, rule: _Sized) -> NDArray[np.float32]:
         """Compute the chances of the true classes, by a rule of features, labels and groups."""
         chances = np.empty((len(self), self.shape[0]), np.float32)
-        for piece in (slice(first, first + 2**15) for first in range(0, len(self), 2**15)):
+        for piece in (slice(first, first + RULED) for first in range(0, len(self), RULED)):
             features = np.asarray(self.features[piece], np.float64)
             labels, groups = (each[piece].astype(np.int64) for each in (self.labels, self.groups))
             chances[piece] = rule.value(features, labels, groups)
@@ -373,8 +378,9 @@ class PartRows:
     soft_confusion = partialmethod(sum, "soft_confusion")
     soft_gradient = partialmethod(sum, "soft_gradient")
 
-    def on_device(self, device: str | None) -> PartRows:
-        return self
+    @cached_property
+    def in_memory(self) -> LinearRows:
+        return self.take(draw_rows(self.samples, SAMPLE))
 
     def reference(self) -> Floats:
         return self.first
@@ -382,6 +388,7 @@ class PartRows:
     def seen(self, **changes: Any) -> PartRows:
         """Return the rows in another view."""
         found = copy(self)
+        vars(found).pop("in_memory", None)
         found.view = replace(self.view, **changes)
         return found
 

@@ -63,6 +63,10 @@ class Rows(Protocol):
     @property
     def is_single(self) -> bool: ...
 
+    @property
+    def in_memory(self) -> RowsInMemory:
+        """The rows or, where they are too many, a sample of them."""
+
     def take(self, rows: NDArray[np.int64]) -> Rows:
         """Return some of the rows, in memory."""
 

@@ -440,7 +440,7 @@ class _Solver:
             return 0.0
         place = rule.values[0] if rule.kind == "fixed" else 0.5
         if rule.kind != "fixed":
-            shown = [cast("RowsInMemory", side.shown.given) for side in self.sides[self.first :]]
+            shown = [side.shown.given.in_memory for side in self.sides[self.first :]]
             pairs = zip(shown, models[self.first :], strict=True)
             scores = [rows.probabilities(model.parameters)[:, positive] for rows, model in pairs]
             labels = [rows.host_labels == positive for rows in shown]

@@ -31,10 +31,18 @@ from fairsieve.tabular.partitions.survey import (
     merge_samples,
     number_rows,
     survey_piece,
+    take_used,
 )
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, as_objects
-from fairsieve.tabular.reading.encoding import HUGE, Preparation, by_appearance, feature_values, scale_of
+from fairsieve.tabular.reading.encoding import (
+    HUGE,
+    Preparation,
+    by_appearance,
+    feature_values,
+    hash_rows,
+    scale_of,
+)
 from fairsieve.tabular.reading.read import FIRST_ROW, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
@@ -52,6 +60,7 @@ KEPT = 0.5  # of the memory, for encoded rows; the rest is for reading and for w
 PIECE = 25  # times the size of a piece that a thread may need to read it
 CONNECT = 30  # seconds until a scheduler is given up
 MOST_SUSPECTS = 10_000  # that are listed
+NOBODY = pd.DataFrame(columns=["row", "label", "suggested", "loss", "probability", "group", "doubt", "piece"])
 
 
 @dataclass(eq=False)
@@ -178,11 +187,13 @@ class Partitions:
         part = problem.whole.take(np.flatnonzero(inside))
         part = replace(part, values=part.values[list(formats)])
         self.labels, self.groups, self.formats = problem.labels, problem.groups, formats
+        self.checked = part.rows[part.verified >= 0]
         self.is_grouped = bool(problem.whole.grouped.all())
         note = (
             f"{self.source.name} was read in {len(self.pieces)} parts, {self.rows:,} rows in all. What looks at single "
-            "rows (the estimate, columns that tell too much, what is measured and counted here) looks at "
-            f"{len(part):,} of them, which were chosen by what they hold; models and suspects are of all."
+            "rows (the estimate, columns that tell too much, what is counted here) looks at "
+            f"{len(part):,} of them, which were chosen by what they hold; models and suspects are of all, and what is "
+            "measured is of rows that the models do not see."
         )
         notes = [*([self.source.note] if self.source.note else []), note, *problem.notes]
         table = problem.table.take(self.sample.sampled)
@@ -282,6 +293,11 @@ class Partitions:
         """How many rows have a label."""
         return sum(self.sizes) if self.parts else self.rows
 
+    def find_seen(self, hashes: NDArray[np.uint64], rest: Sequence[str]) -> NDArray[np.uint64]:
+        """Select the hashes that rows of the table have, by what is learnt from and the ``rest`` of its columns."""
+        same = map(repeat, (self.roles.reading, self.formats, rest, hashes))
+        return np.concatenate(self.engine.ask("copies", find_hashes, self.pieces, self.frames, *same))
+
     def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> tuple[pd.DataFrame, InputTable, int]:
         """List the rows of all parts whose labels are the likeliest wrong, with what stands in them.
 
@@ -293,27 +309,40 @@ class Partitions:
         count : int
             How many there are in all.
         """
-        rows, most = table.parts, min(most, table.most)
-        found = rows.call("suspects", list_strongest, table.view, table.model, max(most, 1))
-        return *self._name([each[1] for each in found], most), min(sum(each[0] for each in found), table.most)
+        most = min(most, table.most)
+        found = table.parts.call(
+            "suspects", list_strongest, table.view, table.model, most + len(self.checked)
+        )
+        return self._name(found, most, table.most)
 
     def audit(self, table: PartTable, rule: Rule | None) -> tuple[pd.DataFrame, InputTable, int]:
         """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
-        rows = table.parts if rule is None else table.parts.believe(rule)
-        most = 0 if rule is None else MOST_SUSPECTS
-        found = rows.call("suspects", list_wrong, most)
-        return *self._name([each[1] for each in found], most), sum(each[0] for each in found)
+        if rule is None:
+            found: list[Any] = []
+        else:
+            rows = table.parts.believe(rule)
+            found = rows.call("suspects", list_wrong, MOST_SUSPECTS + len(self.checked))
+        told, listed, count = self._name(found, MOST_SUSPECTS, table.parts.samples)
+        return told.drop(columns="loss"), listed, count
 
-    def _name(self, found: Sequence[pd.DataFrame], most: int) -> tuple[pd.DataFrame, InputTable]:
-        """Merge what parts list, and name rows, labels and groups."""
-        frames = [each.assign(piece=place) for place, each in enumerate(found)]
-        doubted = pd.concat(frames, ignore_index=True)
-        doubted = doubted.sort_values(["doubt", "loss"], ascending=False, kind="stable")[:most]
-        names: list[Any] = [*self.groups.names, None]
+    def _name(
+        self, found: Sequence[tuple[int, pd.DataFrame]], most: int, limit: int
+    ) -> tuple[pd.DataFrame, InputTable, int]:
+        """Merge what parts list, without rows that somebody checked, and name rows, labels and groups."""
+        frames = [each.assign(piece=place) for place, (_, each) in enumerate(found)] or [NOBODY]
+        doubted = pd.concat(frames, ignore_index=True).sort_values(
+            ["doubt", "loss"], ascending=False, kind="stable"
+        )
+        doubted = doubted[: most + len(self.checked)].sort_values(["piece", "row"])
         listed = self._fetch(doubted)
+        doubted = doubted.assign(id=listed.rows).sort_values(
+            ["doubt", "loss"], ascending=False, kind="stable"
+        )
+        checked = doubted["id"].isin(self.checked)
+        doubted, names = doubted[~checked][:most], [*self.groups.names, None]
         told = pd.DataFrame(
             {
-                "row": doubted["id"] if len(doubted) else np.zeros(0, np.int64),
+                "row": doubted["id"],
                 "label": as_objects(self.labels.classes[int(code)] for code in doubted["label"]),
                 "suggested_label": as_objects(
                     self.labels.classes[int(code)] for code in doubted["suggested"]
@@ -322,29 +351,23 @@ class Partitions:
                 "probability": doubted["probability"],
                 "group": as_objects(names[int(code)] for code in doubted["group"]),
             }
-        ).reset_index(drop=True)
-        return told, listed
+        )
+        count = min(sum(each for each, _ in found) - int(checked.sum()), limit)
+        return told.reset_index(drop=True), listed, count
 
     def _fetch(self, doubted: pd.DataFrame) -> InputTable:
-        """Read the rows of suspects again, as they stand in their files; number them."""
-        doubted["id"] = 0
-        chosen = [
-            np.sort(doubted["row"].to_numpy()[doubted["piece"] == place]) for place in range(len(self.pieces))
-        ]
-        some = [place for place, rows in enumerate(chosen) if len(rows)]
-        columns = [[each[place] for place in some] for each in (self.pieces, self.frames, chosen)]
+        """Read rows again, as they stand in their files; they are sorted by ``piece`` and ``row``, and get numbers."""
+        chosen = {int(place): rows.to_numpy() for place, rows in doubted.groupby("piece")["row"]}
+        columns = [[each[place] for place in chosen] for each in (self.pieces, self.frames)]
         same = map(repeat, (self.roles, self.labels))
-        found = self.engine.ask("suspects", read_rows, *columns, *same)
-        tables, index = [self.sample.table.take(np.zeros(0, int))], [np.zeros(0, np.int64)]
-        where = [self.sample.table.where[:0]] if self.sample.table.where is not None else []
-        for place, (table, places) in zip(some, found, strict=True):
-            ids = places + self.bases[place]
-            mine = doubted["piece"] == place
-            known = dict(zip(chosen[place].tolist(), ids.tolist(), strict=True))
-            doubted.loc[mine, "id"] = doubted.loc[mine, "row"].map(known)
+        read = self.engine.ask("suspects", read_rows, *columns, chosen.values(), *same)
+        none = self.sample.table.take(np.zeros(0, int))
+        tables, index = [none], [none.rows]
+        where = [pd.DataFrame({"file": as_objects([]), "row": none.rows}, index=none.rows)]
+        for place, (table, places) in zip(chosen, read, strict=True):
             tables.append(table)
-            index.append(ids)
-            where.append(pd.DataFrame({"file": table.name, "row": table.rows}, index=ids))
+            index.append(places + self.bases[place])
+            where.append(pd.DataFrame({"file": table.name, "row": table.rows}, index=index[-1]))
         return join_tables(self.source.name, tables, np.concatenate(index), pd.concat(where), [])
 
 
@@ -379,6 +402,21 @@ def read_raw(
     if len(known) < len(table):
         values, codes, group_codes, held = values.iloc[known], codes[known], group_codes[known], held[known]
     return RawPart(values.reset_index(drop=True), codes.astype(np.uint8), group_codes.astype(np.uint8), held)
+
+
+def find_hashes(
+    piece: Piece,
+    frame: Any,
+    reading: Reading,
+    formats: dict[str, ColumnFormat],
+    rest: Sequence[str],
+    hashes: NDArray[np.uint64],
+) -> NDArray[np.uint64]:
+    """Select the hashes that rows of a piece have."""
+    table = piece.read(reading, frame)
+    if table is None:
+        return hashes[:0]
+    return np.intersect1d(hashes, hash_rows(table, feature_values(table, formats), rest))
 
 
 def encode_part(raw: RawPart, prepared: Preparation, shape: tuple[int, int]) -> Part:
@@ -460,11 +498,9 @@ def list_strongest(
     """List the rows of a part whose labels are the likeliest wrong, and count all that are suggested another."""
     found = list_doubted(part, chances, 0, view, model)
     found = found[found["label"] != found["suggested"]]
-    few = found[:most].copy()
-    few["doubt"] = few["loss"]
-    if chances is not None:
-        few["doubt"] = 1.0 - own_chances(part, chances)[few["row"]]
-    return len(found), few
+    few = found[:most]
+    doubt = few["loss"] if chances is None else 1.0 - own_chances(part, chances)[few["row"]]
+    return len(found), few.assign(doubt=doubt)
 
 
 def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFrame]:
@@ -489,31 +525,18 @@ def read_rows(
     table = piece.read(roles.reading, frame)
     assert table is not None
     places = np.flatnonzero(labels.read(table).codes >= 0)[rows]
-    few = table.take(places)
-    used: dict[Any, Any] = {
-        name: column.cat.remove_unused_categories()
-        if isinstance(column.dtype, pd.CategoricalDtype)
-        else column
-        for name, column in few.frame.items()
-    }
-    return InputTable(table.name, pd.DataFrame(used), table.reading, []), places
+    return take_used(table, places), places
 
 
 def refuse_in_parts(asked: TableSettings) -> None:
     """Refuse what needs all rows in memory, each with the way out."""
-    one = f"give {spell('--memory')} for the whole table, or train on some of its files"
-    for option, given, way in (
-        ("--model", asked.model != "logistic", f"leave it out, {one}"),
-        ("--threshold", asked.threshold.kind != "fixed", "choose a number on some of the files"),
-        ("--test", asked.test is not None, "leave it out: rows are measured on that the models do not see"),
-        ("--test-file", asked.test_file is not None, "leave it out, and audit the predictions of that file"),
-        (
-            "--verified",
-            bool(asked.verified),
-            f"leave it out, {one}",
-        ),
-    ):
-        if given:
+    ways = {
+        "--model": f"leave it out, give {spell('--memory')} for the whole table, or train on some of its files",
+        "--test": f"leave it out: rows are measured on that the models do not see; or give {spell('--test-file')}",
+    }
+    given = {"--model": asked.model != "logistic", "--test": asked.test is not None}
+    for option, way in ways.items():
+        if given[option]:
             raise InvalidInputError(
                 f"{spell(option)} needs all rows in memory, and {data_name(asked.data)} is read in parts: {way}"
             )

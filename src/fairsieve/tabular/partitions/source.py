@@ -27,6 +27,7 @@ TEXT_VALUES = 6  # letters of a CSV file to a value
 PACKED_VALUES = 1.5  # bytes of a packed one
 BLOCK = 2**22  # bytes that are looked at for the end of a row
 PIECE_SHARE = 250  # bytes of memory for each value of a piece that is worked on; several are at a time
+LARGEST_PIECE = 2e6  # values: of larger ones, what is computed takes memory, and no time is saved
 
 
 class Size(NamedTuple):
@@ -141,7 +142,7 @@ def find_source(data: Any, memory: int) -> Source | None:
     sizes = [_measure(path) for path in paths]
     known = [size.rows for size in sizes]
     rows = None if None in known else sum(known)  # type: ignore[arg-type]
-    most = memory / PIECE_SHARE / local_threads()
+    most = _largest_piece(memory)
     cut: list[Piece] = []
     for path, size in zip(paths, sizes, strict=True):
         cut += _cut(path, size, most) if size.values > most else [Piece(path.name, path)]
@@ -200,12 +201,17 @@ def _split(path: Path, memory: int) -> Source | None:
     size = _measure(path)
     if size.values * VALUE_BYTES <= memory:
         return None
-    pieces = _cut(path, size, memory / PIECE_SHARE / local_threads())
+    pieces = _cut(path, size, _largest_piece(memory))
     note = (
         f"{path.name} is larger than the memory allowed ({memory / 1e9:.3g} GB, {spell('--memory')}), so it was read "
         f"in {len(pieces)} parts."
     )
     return Source(path.name, pieces, size.rows, False, note)
+
+
+def _largest_piece(memory: int) -> float:
+    """Return how many values a piece may have."""
+    return min(memory / PIECE_SHARE / local_threads(), LARGEST_PIECE)
 
 
 def _cut(path: Path, size: Size, most: float) -> list[Piece]:

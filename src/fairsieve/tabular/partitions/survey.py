@@ -116,15 +116,19 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
     chosen = keys < limit
     chosen[_witnesses(table, roles)] = True
     places = np.flatnonzero(chosen)
-    few = table.take(places)
-    frame = pd.DataFrame({name: _used(column) for name, column in few.frame.items()}).set_axis(places)
-    few = replace(few, frame=frame)
+    few = take_used(table, places)
+    few = replace(few, frame=few.frame.set_axis(places))
     return Surveyed(table.name, len(table), kinds, runs, few, table.rows[places], keys[places])
 
 
-def _used(column: pd.Series) -> pd.Series:
-    """Return a column without the texts that none of its rows has."""
-    return column.cat.remove_unused_categories() if is_text(column) else column
+def take_used(table: InputTable, places: NDArray[np.int64]) -> InputTable:
+    """Select some of the rows, without the texts that none of them has."""
+    few = table.take(places)
+    used = {
+        name: column.cat.remove_unused_categories() if is_text(column) else column
+        for name, column in few.frame.items()
+    }
+    return replace(few, frame=pd.DataFrame(used))
 
 
 def _kind(table: InputTable, name: str, roles: Roles) -> Kind:

@@ -212,6 +212,13 @@ def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd
     return pd.DataFrame(values, index=table.frame.index, copy=False)
 
 
+def hash_rows(table: InputTable, values: pd.DataFrame, rest: Sequence[str]) -> NDArray[np.uint64]:
+    """Return a number for each row of ``values``, by what these and the ``rest`` of its columns hold."""
+    texts = {name: canonical(table.frame.loc[values.index, name], table.reading.decimal) for name in rest}
+    whole = pd.concat([values, pd.DataFrame(texts)], axis=1)
+    return np.asarray(pd.util.hash_pandas_object(whole, index=False))
+
+
 LARGEST = float(np.finfo(np.float32).max)
 HUGE = 1e100  # whose squares overflow
 MOST_NATIVE = 254  # categories of a column for trees; scikit-learn's take 255 values
