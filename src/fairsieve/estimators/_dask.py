@@ -19,7 +19,7 @@ import pandas as pd
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._parts import PartTable, believed_rows, list_doubted, selection_of
 from fairsieve.inputs import Checked, check_samples
-from fairsieve.label_noise.suspects import suspects_of
+from fairsieve.label_noise.verified import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked

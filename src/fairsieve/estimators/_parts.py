@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveWarning
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.estimate import Rule
-from fairsieve.label_noise.suspects import suspects_of
+from fairsieve.label_noise.verified import suspects_of
 from fairsieve.samples import Samples
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.parts import Chances, Part, PartRows, Selection, View

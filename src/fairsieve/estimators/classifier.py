@@ -29,8 +29,7 @@ from fairsieve.inputs import (
 from fairsieve.label_noise.estimate import Rule, estimate_with_rule, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import content_folds
-from fairsieve.label_noise.suspects import suspects_of
-from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio, suspects_of
 from fairsieve.notions import EO
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar

@@ -29,8 +29,7 @@ from fairsieve.estimators.base import FairEstimator, PlainComparison, check_two_
 from fairsieve.files import make_folder
 from fairsieve.inputs import Checked, read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
-from fairsieve.label_noise.suspects import suspects_of
-from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
+from fairsieve.label_noise.verified import check_verification, refuse_known_ratio, suspects_of
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, draw_rows, weighted_rows

@@ -25,9 +25,8 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, chunks, with_groups
-from fairsieve.label_noise.suspects import choose_rows
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
-from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification
+from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification, choose_rows
 from fairsieve.notebook import cells_html
 from fairsieve.report.text import percent, upper
 from fairsieve.samples import Samples
