@@ -19,6 +19,7 @@ from fairsieve_reproduction.statistics import BEYOND, LEVEL, Gain, Pairing, Said
 if TYPE_CHECKING:
     from fairsieve_reproduction.claims import Claim
 
+SHARED = 0.275  # COMPAS: the size of a split's test part to that of its training part
 MANY = 20  # times the runs that are there: nobody makes more
 
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
@@ -40,12 +41,17 @@ def _signed(value: float) -> str:
 
 
 def _open_or(
-    claim: Claim, holds: Outcome, p: float, told: str, gains: Sequence[Gain] = (), words: Sequence[str] = ()
+    holds: Outcome,
+    p: float,
+    told: str,
+    gains: Sequence[Gain] = (),
+    words: Sequence[str] = (),
+    deciding: Sequence[Gain] = (),
 ) -> Answer:
-    """Answer a claim; an open one has no p-value, and says what would decide it."""
+    """Answer a claim; an open one has no p-value, and says what would decide it: the gains, if no others are named."""
     if holds is None:
-        open_ = [gain for gain in gains if gain.p >= LEVEL] or gains
-        return Answer(None, None, f"{told}; {_what_would_decide(open_)}", gains, words)
+        open_ = deciding or [gain for gain in gains if gain.p >= LEVEL] or gains
+        return Answer(None, None, f"{told}; {_what_would_decide(open_, every=not deciding)}", gains, words)
     return Answer(holds, p, told, gains, words)
 
 
@@ -97,18 +103,24 @@ def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcom
     return "; ".join(parts)
 
 
-def _what_would_decide(open_: Sequence[Gain]) -> str:
-    """Say how many draws or splits would decide what is open, or that no number of them that one could make would."""
+def _what_would_decide(open_: Sequence[Gain], *, every: bool = False) -> str:
+    """Say how many draws or splits would decide what is open, or that no number of them that one could make would.
+
+    Where a claim has cases, not every comparison need be decided; what is told is when every one would be.
+    """
     needed = max((gain.needed() for gain in open_), default=np.nan)
     splits = any(gain.floor > 0 for gain in open_)
-    what = "splits" if splits else "draws"
+    runs, decide = (
+        ("splits" if splits else "draws"),
+        f"decide{' every comparison' if every and open_ else ''}",
+    )
     if splits and needed == np.inf:
-        return "no number of splits of these rows would decide: other data would"
+        return f"no number of splits of these rows would {decide}: other data would"
     if MANY < needed < np.inf:
-        return f"even {MANY} times as many {what} would decide nothing, were the differences these"
+        return f"not even {MANY} times as many {runs} would {decide}, were the differences these"
     if 1 < needed <= MANY:
-        return f"{needed:.1f} times as many {what} would decide, were the differences these"
-    return f"more {what} would decide"
+        return f"{needed:.1f} times as many {runs} would {decide}, were the differences these"
+    return f"more {runs} would {decide}"
 
 
 def _ranks(claim: Claim, results: Results) -> Answer:
@@ -135,7 +147,7 @@ def _ranks(claim: Claim, results: Results) -> Answer:
         words += _words(said)
     told = f"{columns.count('for')} of {len(columns)} columns for it, {columns.count('against')} against it"
     holds = _most(columns, usually=claim.usually)
-    return _open_or(claim, holds, _deciding(deciding, holds, usually=claim.usually), told, gains, words)
+    return _open_or(holds, _deciding(deciding, holds, usually=claim.usually), told, gains, words)
 
 
 def _deciding(cases: Sequence[tuple[str, float]], holds: Outcome, *, usually: bool) -> float:
@@ -195,11 +207,13 @@ def _growing_gain(claim: Claim, results: Results) -> Answer:
     told = ", ".join(f"{rate:.3g}: {_signed(gain.mean)}" for rate, gain in zip(rates, gains, strict=True))
     told = f"ITLM's accuracy less LR's by noise rate: {told}"
     if len(slopes) < 2:
-        return _open_or(claim, None, 1.0, told, gains)
-    score = float(slopes.mean() / max(standard_error(slopes, 0.275), 1e-300))
-    p = float(2 * stats.t.sf(abs(score), len(slopes) - 1))
-    told += f"; slope {slopes.mean():+.2f}, p = {p:.2g}"
-    return _open_or(claim, None if p >= LEVEL else score > 0, p, told, gains)
+        return _open_or(None, 1.0, told, gains)
+    slope = float(slopes.mean())
+    error, floor = (standard_error(slopes, SHARED), float(slopes.std(ddof=1)) * SHARED**0.5)
+    tested = replace(gains[0], mean=slope, error=error, freedom=len(slopes) - 1, n=len(slopes), floor=floor)
+    told += f"; slope {slope:+.2f}, p = {tested.p:.2g}"
+    holds = None if tested.p >= LEVEL else slope > 0
+    return _open_or(holds, tested.p, told, gains, deciding=[tested])
 
 
 def _not_comparable(claim: Claim, results: Results) -> Answer:
@@ -230,7 +244,7 @@ def _same_order(claim: Claim, results: Results) -> Answer:
     holds = False if bad else None if unsure or any(gain.n < 2 for gain in gains) else True
     both = np.maximum(p_values, p_values[:, :1])  # of both differences that make a reversal
     p = float(both[reversals].min()) if bad else float(p_values[:, 0].max())
-    return _open_or(claim, holds, p, told, list(gains))
+    return _open_or(holds, p, told, list(gains))
 
 
 def _either_or(claim: Claim, results: Results) -> Answer:
@@ -250,7 +264,7 @@ def _either_or(claim: Claim, results: Results) -> Answer:
     told = f"{words.count('for')} of {len(cases)} cases for it, {words.count('against')} against it"
     holds = _most(words, usually=False)
     p = _deciding(cases, holds, usually=False)
-    return _open_or(claim, holds, p, told, gains, _words(judge(gains)))
+    return _open_or(holds, p, told, gains, _words(judge(gains)))
 
 
 def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
@@ -281,7 +295,7 @@ def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
     )
     holds = None if not flat or any(gain.n < 2 for gain in flat) else _most(words)
     p = _deciding(cases, holds, usually=True)
-    return _open_or(claim, holds, p, told, flat, _words(judged))
+    return _open_or(holds, p, told, flat, _words(judged))
 
 
 def _wider_spread(claim: Claim, results: Results) -> Answer:
@@ -294,10 +308,10 @@ def _wider_spread(claim: Claim, results: Results) -> Answer:
     means = [number(float(np.mean(found))) for found in (wider, ours)]
     told = f"mean distance of EO disparity from a point's median: FR-Train {means[0]}, the method {means[1]}"
     if len(wider) < 20:
-        return _open_or(claim, None, 1.0, told)
+        return _open_or(None, 1.0, told)
     p = float(stats.ttest_ind(wider, ours, equal_var=False).pvalue)
     holds = None if p >= LEVEL else bool(np.mean(wider) > np.mean(ours))
-    return _open_or(claim, holds, p, f"{told}; p = {p:.2g}")
+    return _open_or(holds, p, f"{told}; p = {p:.2g}")
 
 
 CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {

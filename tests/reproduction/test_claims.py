@@ -249,6 +249,19 @@ def test_splits_of_the_same_rows_leave_an_error_that_no_number_of_them_takes_awa
     assert sure.mean / error == pytest.approx(1.96)
 
 
+def test_a_slope_is_decided_by_the_spread_of_slopes():
+    """Every gain is sure, and whether gains grow is not."""
+    results = Results([], SCOPE)
+    (claim,) = (each for each in claims() if each.id == "fig2a-accuracy")
+    for pair in claim.pairings():
+        add_runs(results, pair.other, accuracy=0.5)
+        add_runs(results, pair.one, accuracy=0.6 + 0.1 * (pair.one.rate - 0.15) * (1 + 9 * SPREAD))
+    told = claim.answer(results)
+    assert told.holds is None
+    assert "slope +0.10" in told.summary
+    assert told.summary.endswith("no number of splits of these rows would decide: other data would")
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
 def test_holms_correction_is_monotone_and_between_none_and_bonferronis(p_values):
     corrected = holm(p_values)
