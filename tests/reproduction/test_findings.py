@@ -23,6 +23,7 @@ from fairsieve_reproduction.experiments import (
     rate_experiments,
 )
 from fairsieve_reproduction.methods.registry import METHODS
+from fairsieve_reproduction.published import paper_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "reproduction"
@@ -206,6 +207,15 @@ def ends():
         f"the paper's three, {sum(published)} of the published FR-Train's {len(published)}, whose candidates are its "
         f"notebook's, and {sum(others)} of the {len(others)} others"
     )
+
+
+def test_the_other_rate_is_told_of_the_column_where_tuning_errs():
+    (column,) = (
+        each for each in paper_tables()["table7"].columns if "Male" in each.noise and each.fairness == EO
+    )
+    other = (("learning_rate", 0.0001), ("step_size", 0.001))
+    told = pair_of(column_experiment(OURS, column, fixed=other), EO)
+    assert f"on the test splits, afterwards, .0001 has {told}." in " ".join(page().split())
 
 
 def test_what_it_took_is_what_the_records_say():
