@@ -77,7 +77,7 @@ def test_bad_options_are_named_before_any_work(tmp_path, options, message):
 
 
 @published
-def test_few_of_the_published_choices_sit_at_an_end_of_their_grid():
+def test_at_most_a_fifth_of_the_published_choices_sit_at_an_end_of_their_grid():
     """The paper's own three candidates for its method are left out, and rates and lengths: of two, each is an end."""
     lines = (PUBLISHED / "records.jsonl").read_text().splitlines()
     ends, unlike = (
@@ -96,5 +96,5 @@ def test_few_of_the_published_choices_sit_at_an_end_of_their_grid():
             nearest = tuple((chosen | {name: beside}).values())
             unlike.append(ends[-1] and disparity[nearest] > disparity[tuple(chosen.values())] + MARGIN)
     assert len(ends) > 100
-    assert sum(ends) <= len(ends) / 4
+    assert sum(ends) <= len(ends) / 5
     assert sum(unlike) <= len(ends) / 8
