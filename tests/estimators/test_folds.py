@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -23,6 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
+from fairsieve.estimators._learner import make_folds
+from fairsieve.selection.cells import Cells
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHORT = {"clean_ratio": 0.9, "max_iter": 1, "random_state": 0}
@@ -65,6 +69,42 @@ def test_every_sample_is_in_one_fold_and_every_cell_is_spread(seed, samples, cv)
         assert not np.isin(seen, shown).any()
     inside = np.array([np.bincount(labels[shown] * 3 + groups[shown], minlength=6) for shown in folds])
     assert np.ptp(inside, axis=0).max() <= 2
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    different=st.integers(20, 60),
+    cv=st.integers(2, 5),
+    kind=st.sampled_from(["array", "texts", "frame", "sparse"]),
+)
+def test_copies_of_a_sample_share_a_fold(seed, different, cv, kind):
+    """Else a classifier that learns by heart would be said to predict labels that are nothing but chance."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.permutation(
+        np.concatenate([np.arange(different), rng.integers(0, different, 2 * different)])
+    )
+    labels, groups = (rng.integers(0, 2, different)[numbers] for _ in range(2))
+    X = {
+        "array": numbers[:, None].astype(float),
+        "texts": np.array([[f"row {number}"] for number in numbers], dtype=object),
+        "frame": pd.DataFrame({"number": numbers, "name": [f"row {number}" for number in numbers]}),
+        "sparse": csr_array(numbers[:, None].astype(float)),
+    }[kind]
+    cells = Cells.of(labels, groups)
+    folds = make_folds(cv, X, cells, np.arange(len(numbers)), len(numbers), seed)
+    assert sorted(np.concatenate([tested for _, tested in folds])) == list(range(len(numbers)))
+    for seen, tested in folds:
+        assert not np.isin(numbers[seen], numbers[tested]).any()
+
+
+def test_labels_that_are_chance_are_no_better_predicted_for_being_there_four_times():
+    rng = np.random.default_rng(0)
+    labels, groups, X = rng.integers(0, 2, 150), rng.integers(0, 2, 150), rng.normal(size=(150, 5))
+    four = np.tile(np.arange(150), 4)
+    model = SieveClassifier(DecisionTreeClassifier(random_state=0), clean_ratio=1.0)
+    model.fit(X[four], labels[four], sensitive_features=groups[four])
+    assert model.path_["accuracy"].max() < 0.65
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,6 @@ def same(one, other, features):
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 @parametrize_with_checks(
     [SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)],
-    expected_failed_checks=lambda estimator: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "folds of a sieve are dealt by position, not by content"
-        for kind in ("dense", "sparse")
-    },
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -161,11 +157,14 @@ def test_fairer_than_the_plain_booster():
         ("equalized_odds", equalized_odds_disparity),
         ("demographic_parity", demographic_parity_disparity),
     ):
-        model = SieveClassifier(BOOSTER, fairness, clean_ratio=0.85, tolerance=0.03, random_state=0)
-        model.fit(train.features, noisy, sensitive_features=train.groups)
-        ours = model.predict(test.features)
-        assert (ours == test.labels).mean() > (theirs == test.labels).mean() - 0.04
-        assert disparity(test.labels, ours, **groups) < 0.7 * disparity(test.labels, theirs, **groups)
+        found = []
+        for seed in range(3):
+            model = SieveClassifier(BOOSTER, fairness, clean_ratio=0.85, tolerance=0.03, random_state=seed)
+            ours = model.fit(train.features, noisy, sensitive_features=train.groups).predict(test.features)
+            found.append(((ours == test.labels).mean(), disparity(test.labels, ours, **groups)))
+        right, unequal = np.median(found, axis=0)
+        assert right > (theirs == test.labels).mean() - 0.04
+        assert unequal < 0.7 * disparity(test.labels, theirs, **groups)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "polars", "list"])

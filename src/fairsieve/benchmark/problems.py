@@ -258,9 +258,13 @@ def _grouped_rows(source: TableSource) -> tuple[TableProblem, TablePart]:
 
 
 def _split(part: TablePart, seed: int) -> list[NDArray[np.int64]]:
-    """Split the rows that nobody verified into training, test and validation."""
-    rest = np.flatnonzero(part.verified < 0)
-    return [rest[rows] for rows in split_indices(part.take(rest).cells, seed=seed)]
+    """Split the rows that nobody verified into training, test and validation; copies go to one side."""
+    copies = part.find_copies()
+    kinds = np.arange(len(part)) if copies is None else copies
+    rest = np.flatnonzero(~np.isin(kinds, kinds[part.verified >= 0]))
+    different, first = np.unique(kinds[rest], return_index=True)
+    parts = split_indices(part.take(rest[first]).cells, seed=seed)
+    return [rest[np.isin(kinds[rest], different[rows])] for rows in parts]
 
 
 def _samples(

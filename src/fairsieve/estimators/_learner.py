@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
@@ -19,6 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
+from fairsieve.data.splits import find_copies, shuffled_places
 from fairsieve.errors import InvalidInputError
 from fairsieve.inputs import (
     Checked,
@@ -130,16 +132,24 @@ def encode_table(X: Any) -> NDArray[np.float64]:
     >>> encode_table([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
     [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
     """
-    table: Any = X
-    if not hasattr(X, "columns"):
-        table = dense(X)
-        if table.dtype.kind in "US":  # a list of mixed rows
-            table = np.asarray(X, dtype=object)
-        table = table.reshape(len(table), -1)
-        if table.dtype.kind in "fiub" and np.isfinite(table).all():
-            return np.asarray(table, dtype=np.float64)
-    columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
-    return np.column_stack([_encode_column(as_array("X", column)) for column in columns])
+    table = _as_table(X)
+    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
+        return np.asarray(table, dtype=np.float64)
+    return np.column_stack([_encode_column(as_array("X", column)) for column in _columns(table)])
+
+
+def _as_table(X: Any) -> Any:
+    """Return a table with columns, or an array of two dimensions."""
+    if hasattr(X, "columns"):
+        return X
+    table = dense(X)
+    if table.dtype.kind in "US":  # a list of mixed rows
+        table = np.asarray(X, dtype=object)
+    return table.reshape(len(table), -1)
+
+
+def _columns(table: Any) -> list[Any]:
+    return [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
 
 
 def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
@@ -316,8 +326,8 @@ def make_folds(cv: Any, X: Any, cells: Cells, rows: Rows, given: int, seed: int)
     Parameters
     ----------
     cv : None, int, splitter or iterable
-        None trains on all samples and predicts the same ones. A number deals every cell evenly. A splitter
-        splits ``X``. An iterable holds pairs of rows, (train, test), of the samples as they were given.
+        None trains on all samples and predicts the same ones. A number deals every cell evenly, copies to one fold. A
+        splitter splits ``X``. An iterable holds pairs of rows, (train, test), of the samples as they were given.
     X : features, for a splitter
     cells : Cells
         Classes and groups of the samples that have a weight.
@@ -331,7 +341,13 @@ def make_folds(cv: Any, X: Any, cells: Cells, rows: Rows, given: int, seed: int)
     if cv is None:
         return [(everyone, everyone)]
     if isinstance(cv, Integral):
-        return _deal_folds(check_at_least("cv", cv, 2), cells, seed)
+        if check_at_least("cv", cv, 2) > len(cells):
+            raise InvalidInputError(f"cv must not exceed the samples, {len(cells)}; got {cv}")
+        copies = _copies(X, cells)
+        if copies is not None and copies.max() < cv:  # too few different ones
+            copies = None
+        fold = shuffled_places(cells, seed, copies) % cv
+        return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(cv)]
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _check_folds(_split(cv, X, np.asarray(cells.classes)[cells.label_codes]), everyone, len(cells))
     if isinstance(cv, str) or not isinstance(cv, Iterable):
@@ -342,14 +358,12 @@ def make_folds(cv: Any, X: Any, cells: Cells, rows: Rows, given: int, seed: int)
     return _check_folds(cv, rows, given)
 
 
-def _deal_folds(cv: int, cells: Cells, seed: int) -> Folds:
-    """Deal the samples of every cell evenly over ``cv`` folds."""
-    if cv > len(cells):
-        raise InvalidInputError(f"cv must not exceed the samples, {len(cells)}; got {cv}")
-    dealt = np.lexsort((np.random.default_rng(seed).random(len(cells)), cells.codes))
-    fold = np.empty(len(cells), np.int64)
-    fold[dealt] = np.arange(len(cells)) % cv
-    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(cv)]
+def _copies(X: Any, cells: Cells) -> NDArray[np.int64] | None:
+    """Find copies of samples: a classifier that learnt one by heart is not to be asked about the other."""
+    values = _as_table(X)
+    if hasattr(values, "columns") or values.dtype.kind not in "fiub":
+        values = {place: as_array("X", column).astype(str) for place, column in enumerate(_columns(values))}
+    return find_copies(pd.DataFrame(values), cells.group_codes)
 
 
 def _split(splitter: Any, X: Any, labels: NDArray[Any]) -> list[Any]:

@@ -80,10 +80,10 @@ class SieveClassifier(FairEstimator):
         The most rounds after the plain one. Each costs as many fits as there are folds. When None, 2, or 3 where a
         tolerance is named.
     cv : int, splitter, iterable or None, default=3
-        The folds behind the losses. A number deals the samples of every class and group evenly; a splitter
-        of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
-        ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold. None predicts
-        the training samples themselves, for models that cannot memorise labels.
+        The folds behind the losses. A number deals the samples of every class and group evenly, and copies of a
+        sample to one fold; a splitter of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows,
+        (train, test), for example ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold.
+        None predicts the training samples themselves, for models that cannot memorise labels.
     threshold : float or str, default=0.5
         The probability from which on the positive one of two classes is predicted, or a rule that chooses it
         out of fold: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false positives and

@@ -1,11 +1,9 @@
-"""Find rows that are copies of another, tell of them, and deal rows to parts that are alike, copies together.
+"""Tell of rows that are copies of another, and deal rows to parts that are alike, copies together.
 
 A copy of a row says nothing of new people.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,11 +12,7 @@ from scipy.stats import poisson
 
 from fairsieve.data.splits import shuffled_places
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, Note, count_rows, is_text
-
-if TYPE_CHECKING:
-    from fairsieve.tabular.preparation import TablePart
 
 Codes = NDArray[np.int64]
 
@@ -26,18 +20,6 @@ LOOKED_AT = 50_000  # rows among which pairs are counted
 TWICE = 2.0  # as many pairs as the estimate of those by chance must be too few
 SELDOM = 0.01  # a chance
 RARELY = 0.01  # of the pairs of rows
-
-
-def find_copies(part: TablePart) -> Codes | None:
-    """Tell different rows apart by what is learnt from and the group, as numbers; return None if none is a copy.
-
-    Where a few features leave few different rows, equal ones are people who are alike, and none is a copy.
-    """
-    hashed = pd.util.hash_pandas_object(part.values, index=False).to_numpy()
-    kinds = pd.DataFrame({"row": hashed, "group": part.groups.codes})
-    codes = kinds.groupby(["row", "group"], sort=False).ngroup().to_numpy(np.int64)
-    different = int(codes.max(initial=-1)) + 1
-    return codes if POLICY.copies * len(codes) <= different < len(codes) else None
 
 
 def deal_folds(cells: Cells, folds: int, copies: Codes | None, seed: int) -> Codes:

@@ -17,9 +17,6 @@ class Policy:
     measured : int
         Rows to measure on that are enough. On 100,000 the standard error of a change in accuracy is below a tenth
         of a point, so that of a larger table only as many folds are fitted as reach this number.
-    copies : float
-        Of tables with fewer different rows than this share of the rows, equal rows are people who are alike, not
-        copies of one person: ten rows that share all features teach a model nothing by heart.
     fewest : int
         People to measure a rate on. The rate of nine moves by eleven points when one of them changes.
     accuracy_price : float
@@ -53,7 +50,6 @@ class Policy:
 
     folds: int = 5
     measured: int = 100_000
-    copies: float = 0.1
     fewest: int = 10
     accuracy_price: float = 0.01
     acceptable_gap: float = 0.05

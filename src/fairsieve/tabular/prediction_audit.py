@@ -17,7 +17,6 @@ from fairsieve.tabular.evaluation import (
     calibrate_scores,
     evaluate,
 )
-from fairsieve.tabular.folds import find_copies
 from fairsieve.tabular.label_review import Audit, audit_table
 from fairsieve.tabular.partitions.partitions import open_table
 from fairsieve.tabular.policy import POLICY
@@ -86,7 +85,7 @@ def audit_predictions(
             f"{spell('--prediction')} must have values in rows with a label; {prediction!r} has none"
         )
     measured, codes = part.take(places), guessed[places].astype(np.int64)
-    cells, copies = measured.cells, find_copies(part)
+    cells, copies = measured.cells, part.find_copies()
     evaluation = evaluate(
         cells,
         {"predictions": ModelOutput(np.zeros((0, len(labels.classes))), codes)},

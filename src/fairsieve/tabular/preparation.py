@@ -12,13 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from fairsieve.data.splits import find_copies
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.inputs import find_alike
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
-from fairsieve.tabular.folds import copy_notes, find_copies, set_aside
+from fairsieve.tabular.folds import copy_notes, set_aside
 from fairsieve.tabular.partitions.partitions import Partitions, open_table, refuse_in_parts
 from fairsieve.tabular.plain_form import reasons_to_read
 from fairsieve.tabular.policy import POLICY
@@ -102,6 +103,10 @@ class TablePart:
         if self.grouped.all():
             return np.asarray(self.groups.codes, dtype=np.int64)
         return np.where(self.grouped, self.groups.codes, np.nan)
+
+    def find_copies(self) -> NDArray[np.int64] | None:
+        """Tell different rows apart, as numbers; return None if none is a copy of another."""
+        return find_copies(self.values, self.groups.codes)
 
     def class_names(self, codes: Iterable[Any]) -> list[str]:
         """Return the labels that codes stand for."""
@@ -311,7 +316,7 @@ def read_problem(asked: TableSettings) -> TableProblem:
     part, notes, seen = whole.train, whole.notes, 0
     train, test = part, whole.test
     if asked.test is not None:
-        aside = set_aside(part.cells, asked.test, find_copies(part), asked.seed)
+        aside = set_aside(part.cells, asked.test, part.find_copies(), asked.seed)
         train, test = part.take(np.flatnonzero(~aside)), part.take(np.flatnonzero(aside))
     elif asked.test_file is not None:
         reading = learnt_reading(asked.reading, whole.read["decimal"])

@@ -22,7 +22,7 @@ from fairsieve.label_noise.judgement import judge
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.choice import Choice, choose_model
 from fairsieve.tabular.evaluation import Evaluation, ModelOutput, Share, evaluate
-from fairsieve.tabular.folds import deal_folds, find_copies
+from fairsieve.tabular.folds import deal_folds
 from fairsieve.tabular.models import PathPoint, TrainedModels, fit_models, predict, record_warnings
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
@@ -209,7 +209,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
     problem = read_problem(asked)
     report("training both models")
     trained = fit_models(problem, problem.train)
-    estimate, copies = trained.estimator.estimate_, find_copies(problem.whole)
+    estimate, copies = trained.estimator.estimate_, problem.whole.find_copies()
     others = _trade_off_points(trained)
     if len(problem.test):
         points = [trained.plain, trained.fair, *others]
