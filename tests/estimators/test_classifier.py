@@ -472,6 +472,25 @@ def test_names_orders_constants_and_copies_move_no_probability(
         assert np.abs(model.predict_proba(shown) - expected).max() <= 1e-6
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    samples=st.integers(90, 500),
+    columns=st.integers(0, 3),
+    clean_ratio=st.sampled_from(["auto", 0.9, 1.0]),
+)
+def test_people_who_are_alike_in_a_few_columns_are_predicted_as_well_as_the_path_says(
+    seed, samples, columns, clean_ratio
+):
+    """None of the kinds is held out whole: the others say nothing about it."""
+    rng = np.random.default_rng(seed)
+    X, groups = np.c_[np.ones(samples), rng.integers(0, 2, (samples, columns))], rng.integers(0, 2, samples)
+    labels = (X[:, -1] > 0) ^ (rng.random(samples) < 0.15) if columns else np.arange(samples) % 2
+    model = fit_quietly(X, labels, groups, clean_ratio=clean_ratio)
+    reached = model.at(tolerance=1.0).score(X, labels)
+    assert model.path_["accuracy"][0] == pytest.approx(reached, abs=0.05)
+
+
 def test_weights_that_sum_to_less_than_the_rows_are_shares(data):
     one, shares = (
         fit_quietly(data.features, data.labels, data.groups, weights, tolerance=0.05)

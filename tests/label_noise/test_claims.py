@@ -95,3 +95,17 @@ def test_suspects_are_mostly_wrong_where_labels_are_wrong_at_random(runs):
     assert flipped[suspects].mean() > 0.7
     clean = [found.wrong > 0.5 for _, found, _ in runs["none"]]
     assert np.concatenate(clean).mean() <= 0.01
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_what_may_be_wrong_without_showing_is_no_less_where_people_are_alike(columns):
+    """Many equal rows are as sure of a class as each other, whatever their labels: none of them come first."""
+    held = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, groups = rng.integers(0, 2, (3000, columns)), rng.integers(0, 2, 3000)
+        wrong = rng.random(3000) < 0.15
+        labels = (X[:, 0] == 1) ^ (rng.random(3000) < 0.03) ^ wrong
+        found = estimate_clean_ratio(X, labels, sensitive_features=groups)
+        held += found.interval[0] <= 1 - wrong.mean() <= found.interval[1]
+    assert held >= 5

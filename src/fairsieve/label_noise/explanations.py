@@ -322,9 +322,14 @@ def _highest_rates(survey: Survey, chances: Floats) -> Floats:
         members = np.flatnonzero(survey.groups == group)
         if not len(members):
             continue
-        order = members[np.argsort(-chances[members, label], kind="stable")]
+        surest = -np.round(chances[members, label], 9)
+        order = np.argsort(surest, kind="stable")
+        surest, order = surest[order], members[order]
         counts = np.cumsum(survey.weights[order])
         ends = np.searchsorted(counts, np.array(SUREST_PARTS) * counts[-1] * (1 - 1e-12))
+        ends = (
+            np.searchsorted(surest, surest[ends], side="right") - 1
+        )  # equal samples are taken whatever their labels
         sizes = counts[ends]
         shares = np.cumsum(survey.weights[order] * (survey.labels[order] != label))[ends] / sizes
         errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)

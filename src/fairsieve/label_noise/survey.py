@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
+from fairsieve.data.splits import COPIES
 from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import Samples
@@ -32,6 +33,7 @@ Codes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 MOST = 8_000  # samples that are looked at
+TOO_FEW, FEW = 2, 10  # different samples for each fold: not enough, and enough however often each is there
 FOLDS = 6
 LEVELS = 2.0**16  # that the values of a column are told apart by; scaling moves nobody to another fold
 MOST_COLUMNS = 120  # of the features; those that say most about the labels
@@ -162,12 +164,16 @@ def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
 
 
 def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deals: int = 1) -> list[Codes]:
-    """Deal samples to folds by what they hold, so many times.
+    """Deal samples to folds by what they hold, so many times; not at all where few features leave few different ones.
 
     Names and codes of columns and groups, their order, the order of the rows and whether a row stands there twice or
     weighs 2 do not matter.
     """
     content, codes = _checksums(data, weights)[0], data.cells.host_codes.astype(np.int64)
+    # Of people who are alike in a few columns, each kind would be predicted by models that know the other kinds alone.
+    kinds = len(np.unique(content))
+    if kinds < count * TOO_FEW or kinds < min(COPIES * weights.sum(), count * FEW):
+        return []
     others = [hash_array(content + np.uint64(deal), categorize=False) for deal in range(1, deals)]
     return [_deal(each, codes, weights, count) for each in (content, *others)]
 
