@@ -167,34 +167,22 @@ def test_clean_ratios_of_cells_take_their_lowest_losses(seed, backend):
         assert plan.indices.tolist() == expected
 
 
-@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.integers(1, 9))
-def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, least, warmup, more):
-    """Groups weigh by (share of what is kept)^α, α falling to ``balance`` half way; a doubted cell is not raised."""
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.booleans())
+def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is_partly_grouped):
+    """From the end of the warm-up on groups weigh by (share of what is kept)^α; samples without one keep theirs."""
     rng = np.random.default_rng(seed)
-    cells = random_cells(rng, 80, groups)
-    table = rng.choice([0.2, 0.6, 1.0], (2, groups))
-    plan = Plan(
-        cells,
-        10,
-        clean_ratio=table,
-        step_size=None,
-        balance=least,
-        warmup_epochs=warmup,
-        epochs=warmup + more,
-    )
-    for epoch in range(warmup + more):
+    cells = partly_grouped(rng, 80, groups) if is_partly_grouped else random_cells(rng, 80, groups)
+    table = rng.choice([0.2, 0.6, 1.0], cells.shape)
+    options = {"clean_ratio": table, "step_size": None, "balance": power, "warmup_epochs": warmup}
+    plan = Plan(cells, 10, **options)
+    for epoch in range(warmup + 3):
         plan.update(rng.random(80))
         if epoch >= warmup:
-            kept, part = plan.counts.reshape(2, groups), min(1, 2 * (epoch + 1 - warmup) / more)
-            power = 1 - (1 - least) * part
-            for y in range(2):
-                weight, doubted = kept[y] ** power * (kept[y] > 0), kept[y] < cells.counts[y] / 2
-                wanted, shares = weight / max(weight.sum(), 1e-9), kept[y] / max(kept[y].sum(), 1)
-                held = doubted & (wanted > shares)
-                assert (plan.ratios[y][doubted] <= shares[doubted] + 1e-9).all()
-                if not held.any() and kept[y].sum():
-                    assert plan.ratios[y] == pytest.approx(wanted)
-            assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
+            for kept, ratios in zip(plan.counts.reshape(cells.shape), plan.ratios, strict=True):
+                shares = kept / kept.sum()
+                weight = np.where(kept > 0, shares**power, 0)[:groups]
+                wanted = weight / max(weight.sum(), 1e-9) * shares[:groups].sum()
+                assert ratios == pytest.approx([*wanted, *shares[groups:]])
         plan.epoch += 1
 
 
@@ -214,7 +202,7 @@ def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
         "constrained": False,
     }
     plan = Plan(cells, 10, **options)
-    plan.epoch, powers = 2, np.ones(2)
+    plan.epoch, powers = 2, np.full(2, 0.5)
     for number, pair in enumerate(np.array(gaps) / 10):
         means = np.column_stack([-pair, pair]).ravel() / 2  # the second group errs more often by the gap
         costly = number % 4 == 3

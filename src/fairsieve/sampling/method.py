@@ -21,8 +21,8 @@ class SamplingMethod:
         The paper's step of the ratios, which follow the training losses. None doubts labels and balances groups in
         place of it.
     balance : float in [0, 1], default=0.5
-        Groups are weighted within their class by (share of what is kept)^α, and α falls from 1 to this, half way to
-        the end. 0 ends with groups of equal weight.
+        α: groups are weighted within their class by (share of what is kept)^α. 0 is groups of equal weight, 1 natural
+        weights.
     momentum : float in [0, 1), default=0.5
         How much of what is known of a sample's label is kept when an epoch brings something new; 0 takes the present
         alone.

@@ -79,7 +79,7 @@ def _next_step(plan: Plan) -> str:
             "Gaps on the held-out samples are open" if wide else "No held-out gap is wider than the tolerance"
         )
         return f"{state}: groups are weighted by (share)^power ({powers})."
-    return f"Groups are weighted by (share of what is kept)^power ({powers}); the power falls to {balance.least:g}."
+    return f"Groups are weighted by (share of what is kept)^power ({powers})."
 
 
 def _cell_name(plan: Plan, cell: int) -> str:

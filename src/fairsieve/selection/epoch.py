@@ -91,9 +91,9 @@ class Plan:
     step_size : float in [0, 1], or None
         The paper's step. None balances groups in its place, see :class:`~fairsieve.selection.ratios.Balance`.
     balance, tolerance : float
-        Where α falls to, and gaps of held-out rates that are left alone, for ``step_size=None``.
+        α, and gaps of held-out rates that are left alone, for ``step_size=None``.
     epochs : int, optional
-        How long the training will be, for the pace of α; three times the warm-up when None.
+        How long the training will be, for the pace at which held-out samples move α; three times the warm-up when None.
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
@@ -180,9 +180,9 @@ class Plan:
         self.balance: Balance | None = None
         if step_size is None:
             compared = np.isin(np.arange(cells.shape[0]), self.rules.rows[:, 1])
-            least, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
+            power, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
             left = 2 * max(1, warmup_epochs) if epochs is None else epochs - warmup_epochs
-            self.balance = Balance(compared, least, tolerance, left)
+            self.balance = Balance(compared, power, tolerance, left)
         self.gaps: list[LossGap | None] = []  # of the last update that compared groups
         self._everyone: Any = None  # the selection of all samples
         self.epoch = 0
@@ -278,11 +278,9 @@ class Plan:
     def _weigh(self, balance: Balance, judged: Judged | None) -> None:
         """Weight the groups of each class by their share of what is kept."""
         kept = self.counts.reshape(self.cells.shape)
-        if judged is None:
-            balance.fall(self.epoch - self.rules.warmup_epochs)
-        else:
+        if judged is not None:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
-        self.ratios = balanced_ratios(kept, self.cell_counts, balance.powers, self.rules.has_ungrouped)
+        self.ratios = balanced_ratios(kept, balance.powers, self.rules.has_ungrouped)
 
     def cell_means(self, values: Any) -> NDArray[np.float64]:
         """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""

@@ -2,8 +2,7 @@
 
 The paper moves one class by one fixed step (:func:`move_ratios`) towards the group with the higher training loss. A
 training loss cannot tell "not learned yet" from "wrong", so a network's ratios follow no gap by themselves:
-:class:`Balance` weights the groups of a class by (their share of what is kept)^α, with α falling from 1. Only gaps on
-held-out samples move α otherwise.
+:class:`Balance` weights the groups of a class by (their share of what is kept)^α. Only gaps on held-out samples move α.
 
 Clean ratios by cell are given as a table, or estimated from how many labels of each cell are doubted.
 """
@@ -21,7 +20,6 @@ from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
 CHANCE = 2.0  # standard errors up to which a gap may be chance
-BELIEVED = 0.5  # share of a cell that is kept, below which the cell is not raised
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
 
 
@@ -109,37 +107,31 @@ def move_ratios(ratios: NDArray[np.float64], gaps: list[LossGap | None], step_si
 class Balance:
     """The power α of each class, by which its groups are weighted.
 
-    Without held-out samples α falls evenly from 1 at the end of the warm-up to ``least`` half way to the last epoch,
-    and stays: what a network sees while its rate is still high counts most. With them it moves by steps, between 1 and
-    0: down where the rarer group of a class does worse, up where the more frequent one does, and up where the weights
-    cost accuracy.
+    It is ``power`` from the end of the warm-up on: what a network sees while its rate is still high counts most.
+    Held-out samples move it by steps, between 1 and 0: down where the rarer group of a class does worse, up where the
+    more frequent one does, and up where the weights cost accuracy.
 
     Parameters
     ----------
     compared : boolean array of shape (classes,)
-        The classes that are balanced; the others keep α = 1.
-    least : float
+        The classes that are balanced; the others have α = 1.
+    power : float
     tolerance : float
         Gaps of held-out rates up to this are left alone.
     epochs : int
-        From the end of the warm-up to the end of the training.
+        From the end of the warm-up to the end of the training, in which α can move by 1.
     """
 
-    def __init__(self, compared: NDArray[np.bool_], least: float, tolerance: float, epochs: int) -> None:
-        self.compared, self.least, self.tolerance = compared, least, tolerance
+    def __init__(self, compared: NDArray[np.bool_], power: float, tolerance: float, epochs: int) -> None:
+        self.compared, self.tolerance = compared, tolerance
         self.pace = 1 / max(1, epochs)
-        self.powers = np.ones(len(compared))
+        self.powers = np.where(compared, power, 1.0)
         self.is_judged = False  # by held-out samples
         self.costs_accuracy = False
 
     def is_wide(self, gap: LossGap) -> bool:
         """Return whether a gap is wider than the tolerance, and than chance."""
         return gap.size > max(self.tolerance, CHANCE * gap.error)
-
-    def fall(self, epoch: int) -> None:
-        """Take the powers of an epoch, counted from the end of the warm-up."""
-        power = 1 - (1 - self.least) * min(1.0, 2 * (epoch + 1) * self.pace)
-        self.powers[self.compared] = power
 
     def follow(self, gaps: list[LossGap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
         """Move the powers by gaps of held-out rates; ``kept`` samples of each cell, classes × groups."""
@@ -162,32 +154,20 @@ class Balance:
 
 
 def balanced_ratios(
-    kept: NDArray[np.int64], counts: NDArray[np.int64], powers: NDArray[np.float64], has_ungrouped: bool
+    kept: NDArray[np.int64], powers: NDArray[np.float64], has_ungrouped: bool
 ) -> NDArray[np.float64]:
     """Return ratios that weight the groups of a class by (their share of what is kept)^power.
 
-    A cell of which less than half is kept is not raised: what is left may be wrong, too. Samples without a group keep
-    their share.
+    Samples without a group keep their share.
 
-    >>> counts = np.array([[100, 900]])
-    >>> balanced_ratios(counts, counts, np.array([0.5]), has_ungrouped=False).tolist()
+    >>> balanced_ratios(np.array([[100, 900]]), np.array([0.5]), has_ungrouped=False).round(2).tolist()
     [[0.25, 0.75]]
-    >>> balanced_ratios(np.array([[40, 900]]), counts, np.array([0.0]), has_ungrouped=False).round(2).tolist()
-    [[0.04, 0.96]]
     """
     ratios = class_shares(kept)
     shares = ratios[:, :-1] if has_ungrouped else ratios
-    held = kept[:, : shares.shape[1]]
-    weights = np.where(held > 0, np.maximum(shares, 1e-12) ** powers[:, None], 0.0)
-    doubtful = held < BELIEVED * counts[:, : shares.shape[1]]
-    free, fixed = shares.sum(axis=1, keepdims=True), np.zeros(shares.shape, bool)
-    for _ in range(shares.shape[1] + 1):  # what a doubtful cell does not take may raise another one
-        others = np.where(fixed, 0.0, weights)
-        room = others.sum(axis=1, keepdims=True)
-        left = free - np.where(fixed, shares, 0.0).sum(axis=1, keepdims=True)
-        wanted = np.where(fixed | (room == 0), shares, others / np.where(room == 0, 1.0, room) * left)
-        fixed |= doubtful & (wanted > shares)
-    shares[:] = wanted  # writes into the ratios
+    weights = np.where(shares > 0, np.maximum(shares, 1e-12) ** powers[:, None], 0.0)
+    scale = shares.sum(axis=1, keepdims=True) / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+    shares[:] = weights * scale  # writes into the ratios
     return ratios
 
 
