@@ -163,7 +163,7 @@ def parts(
     measured = backend.measure(losses, signals)
     return {
         "doubts": median_ms(lambda: sampler._measured(outputs, cross_entropy), repeats, device),
-        "order": median_ms(lambda: backend.measure(losses, signals), repeats, device),
+        "measure": median_ms(lambda: backend.measure(losses, signals), repeats, device),
         "sums": median_ms(lambda: backend.sum_signals(measured, plan._selected), repeats, device),
         "selection": median_ms(lambda: backend.select(measured, plan.limits), repeats, device),
         "batches": median_ms(plan.batches, repeats, device),

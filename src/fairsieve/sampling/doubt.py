@@ -47,38 +47,44 @@ class Doubt:
 
     def rows(self, outputs: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
         """Return beliefs and rivals, (2, samples), from logits."""
-        codes = self.plan.cells.codes_on(outputs.device)[where].long()
-        chunk = (
-            CHUNK if outputs.device.type == "cpu" else max(1, len(codes))
-        )  # each part costs a device its pace
-        parts = zip(outputs.split(chunk), codes.split(chunk), strict=True)
-        return torch.cat([self._some_rows(*part) for part in parts], dim=1)
-
-    def _some_rows(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-        groups = self.shares.shape[1]
-        label, group = torch.div(codes, groups, rounding_mode="floor")[:, None], codes % groups
+        codes = self.plan.cells.codes_on(outputs.device)[where].int()
         if is_single(outputs):
-            outputs = torch.stack([torch.zeros_like(outputs.reshape(-1)), outputs.reshape(-1)], dim=1)
-        freed = (outputs - self._by_group(np.log(self.shares), group, outputs)).softmax(dim=1)
-        others = (freed / self._by_group(self.typical, group, outputs)).scatter(1, label, -1.0)
-        rival = others.amax(dim=1).clamp_min(0.0)
-        return torch.stack([freed.gather(1, label)[:, 0], rival])
-
-    @staticmethod
-    def _by_group(table: NDArray[np.float64], group: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """Return the column of a table, classes × groups, of each sample's group."""
-        return torch.from_numpy(table.T.copy()).to(like).index_select(0, group)
+            logits = outputs.reshape(-1)
+            return self._beside_one(torch.where(codes < self.shares.shape[1], -logits, logits), codes)
+        # On a host the parts stay in the cache; on a device each would cost its pace.
+        chunk = CHUNK if outputs.device.type == "cpu" else max(1, len(codes))
+        parts = zip(outputs.split(chunk), codes.split(chunk), strict=True)
+        return torch.cat([self._beside_all(*part) for part in parts], dim=1)
 
     def rows_of_losses(self, losses: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
         """Return beliefs and rivals from losses: exp(−loss) is the label's probability, and one other has the rest."""
-        codes = self.plan.cells.codes_on(losses.device)[where].long()
-        share = torch.from_numpy(self.shares.reshape(-1)).to(losses).index_select(0, codes)
-        chance = (-losses.detach()).exp().clamp(max=1.0)
-        yes, no = chance * (1 - share), (1 - chance) * share
-        belief = yes / (yes + no)
+        losses = losses.detach().clamp(min=0.0)
+        odds = -losses - (-torch.expm1(-losses)).log()
+        return self._beside_one(odds, self.plan.cells.codes_on(losses.device)[where].int())
+
+    def _beside_all(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """Return beliefs and rivals from a logit for each class."""
+        groups = self.shares.shape[1]
+        label, group = torch.div(codes, groups, rounding_mode="floor").long()[:, None], codes % groups
+        shares, typical = (
+            torch.from_numpy(table.T.copy()).to(outputs).index_select(0, group)
+            for table in (np.log(self.shares), self.typical)
+        )
+        freed = (outputs - shares).softmax(dim=1)
+        rival = (freed / typical).scatter(1, label, -1.0).amax(dim=1).clamp_min(0.0)
+        return torch.stack([freed.gather(1, label)[:, 0], rival])
+
+    def _beside_one(self, odds: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """Return beliefs and rivals from the log odds of each label, where one other class has the rest."""
         table = np.repeat(self.typical[None], len(self.typical), axis=0)  # of the others, for each class
         table[np.arange(len(table)), np.arange(len(table))] = np.inf
-        easiest = torch.from_numpy(table.min(axis=1).reshape(-1)).to(losses).index_select(0, codes)
+        with np.errstate(divide="ignore"):  # where there is one class alone
+            usual = np.log(self.shares / (1 - self.shares))
+        shift, easiest = (
+            torch.from_numpy(each.reshape(-1)).to(odds).index_select(0, codes)
+            for each in (usual, table.min(axis=1))
+        )
+        belief = (odds - shift).sigmoid()
         return torch.stack([belief, (1 - belief) / easiest])
 
     def learn_typical(self, beliefs: Any) -> None:
