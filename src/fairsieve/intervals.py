@@ -23,6 +23,15 @@ class Score(NamedTuple):
     value: float
     interval: Bounds
 
+    def less(self, known: float) -> Score:
+        """Subtract a number that is certain.
+
+        >>> Score(0.5, (0.25, 0.75)).less(0.25)
+        Score(value=0.25, interval=(0.0, 0.5))
+        """
+        low, high = self.interval
+        return Score(self.value - known, (low - known, high - known))
+
 
 def simultaneous(count: int) -> float:
     """Return the deviations to take so that ``count`` intervals all hold with 95 % (Bonferroni).

@@ -69,9 +69,27 @@ def test_a_gap_beyond_chance_is_a_reason_not_to_use_them(result):
     verdicts = {one.name: one for one in result.decision.verdicts}
     assert verdicts["gaps"].value > 0.3
     assert verdicts["guess"].status == "holds"
-    assert verdicts["calibration"].status == "fails"
+    assert verdicts["calibration"].status == "cannot tell"  # so many labels may be wrong
     assert result.metrics["decision"] == "do-not-use"
     assert result.model is None
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.2])
+def test_scores_are_judged_by_right_labels(wrong):
+    """Scores that hold for right labels are not blamed for wrong ones, and those that are off are found."""
+    rng = np.random.default_rng(4)
+    sex, x = rng.choice(["f", "m"], 4000), rng.normal(size=(4000, 2))
+    right = x.sum(axis=1) > np.where(sex == "f", 1.5, 0.0)
+    given = right ^ (rng.random(4000) < wrong)
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(
+        sex=sex, label=given.astype(int), guess=right.astype(int)
+    )
+    for low, expected in ((0.0, "holds"), (0.2, "fails")):
+        scores = np.where(right, 0.99 - low * (sex == "m"), 0.01)
+        roles = {"label": "label", "sensitive": "sex", "prediction": "guess", "score": "score"}
+        found = tabular.audit(frame.assign(score=scores), **roles).decision
+        [verdict] = [one for one in found.verdicts if one.name == "calibration"]
+        assert verdict.status == expected
 
 
 def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):

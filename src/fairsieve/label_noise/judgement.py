@@ -190,6 +190,19 @@ class Judgement:
                 found.append(bound_value(float(value[high] - value[low]), difference, compared))
         return [_widest(found) for found in scores]
 
+    def class_shares(self, label: int) -> list[Score]:
+        """Return the share of each group that has a class, given as its code."""
+        scores: list[list[Score]] = []
+        for world in self.worlds():
+            value, drawn = (
+                part[:, label].sum(axis=-1) / np.maximum(part.sum(axis=(-3, -1)), 1e-300)
+                for part in (world[0].value[None], world[0].drawn)
+            )
+            scores.append(
+                [bound_value(float(share), drawn[:, place]) for place, share in enumerate(value[0])]
+            )
+        return [_widest(list(one)) for one in zip(*scores, strict=True)]
+
     def more_alike(self, first: int = 0, second: int = -1) -> Claim:
         """Say whether the second model treats groups more alike."""
         return self._claim("disparity", 0.0, first, second)

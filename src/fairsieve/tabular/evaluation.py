@@ -524,8 +524,7 @@ class Calibration:
     @property
     def error(self) -> Score:
         """How far the share that has the label lies above the mean probability, with its 95 % interval."""
-        low, high = self.observed.interval
-        return Score(self.observed.value - self.predicted, (low - self.predicted, high - self.predicted))
+        return Score(self.observed.value, self.observed.interval).less(self.predicted)
 
 
 def _calibrate_models(cells: Cells, outputs: dict[str, ModelOutput], labels: Labels) -> list[Calibration]:

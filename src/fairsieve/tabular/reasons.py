@@ -305,14 +305,19 @@ def decide_predictions(found: PredictionAudit) -> Decision:
 
 
 def _calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
-    """Judge whether scores mean what they say, in every group."""
-    if found.calibration:
-        bounds = [one.error.interval for one in found.calibration]
-        distances = [(max(low, -high, 0.0), max(abs(low), abs(high))) for low, high in bounds]
-        status = _judge(distances, POLICY.acceptable_gap)
-        worst = max(found.calibration, key=lambda one: abs(one.error.value))
-        facts = {"worst": worst, "label": found.labels.positive}
-        yield TableVerdict("calibration", status, *worst.error, facts)
+    """Judge whether scores mean what they say, in every group, for right labels."""
+    if not found.calibration:
+        return
+    evaluation, errors = found.evaluation, [one.error for one in found.calibration]
+    if evaluation.judged.basis != "given labels":
+        shares = evaluation.judged.class_shares(found.labels.positive_code)
+        by_group = dict(zip(evaluation.groups, shares, strict=True))
+        errors = [by_group[one.group].less(one.predicted) for one in found.calibration]
+    distances = [(max(low, -high, 0.0), max(abs(low), abs(high))) for _, (low, high) in errors]
+    status = _judge(distances, POLICY.acceptable_gap)
+    error, worst = max(zip(errors, found.calibration, strict=True), key=lambda pair: abs(pair[0].value))
+    facts = {"worst": worst, "error": error, "label": found.labels.positive}
+    yield TableVerdict("calibration", status, *error, facts)
 
 
 def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:

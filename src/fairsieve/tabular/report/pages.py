@@ -288,7 +288,9 @@ def scores_table(found: Sequence[Calibration]) -> Table:
     """Lay out scores beside what is found, group by group."""
     rows = [[one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in found]
     titles = ["group", "people", "mean score", "have the label", "difference"]
-    return plain_table("calibration", "Scores and what is found, by group", titles, rows)
+    return plain_table(
+        "calibration", "Scores and what is found, by group, on the labels as given", titles, rows
+    )
 
 
 def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
