@@ -123,10 +123,13 @@ def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, flo
 
 
 def bound_value(value: float, drawn: Floats, compared: int = 1) -> Score:
-    """Give a value the interval of its draws; ``compared`` intervals all hold with 95 % (Bonferroni)."""
-    tail = TAIL / max(compared, 1)
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Score(value, (min(float(low), value), max(float(high), value)))
+    """Give a value the interval of its draws; ``compared`` intervals all hold with 95 % (Bonferroni).
+
+    Draws are too few to show such ends themselves: those of one interval are moved away as far as normal ones would be.
+    """
+    low, high = np.quantile(drawn, [TAIL, 1 - TAIL]) - value
+    further = simultaneous(compared) / NORMAL
+    return Score(value, (value + min(float(low), 0.0) * further, value + max(float(high), 0.0) * further))
 
 
 def bound_largest(values: Floats, drawn: Floats) -> Score:

@@ -36,6 +36,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.survey import MOST as MOST_SURVEYED
 from fairsieve.label_noise.true_counts import (
     DRAWS,
+    FEWER_DRAWS,
     Judged,
     World,
     count_as_given,
@@ -392,7 +393,8 @@ def _choose_worlds(
     if 1 - estimate.interval[0] > HARMLESS:
         unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
         ways = list(_ways_to_be_wrong(unknown, given))
-        return "bounds", partial(map, partial(undo_flips, as_given), ways)
+        fewer = [one._replace(drawn=one.drawn[:FEWER_DRAWS]) for one in as_given]
+        return "bounds", partial(map, partial(undo_flips, fewer), ways)
     return "given labels", None
 
 
