@@ -15,6 +15,8 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from fairsieve.benchmark.methods import Method
     from fairsieve.benchmark.problems import TableSource
     from fairsieve.benchmark.records import Record
@@ -168,51 +170,67 @@ def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource 
 
 
 def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequence[Record]) -> None:
-    """Print every method's means, and then the differences from the first that has results."""
-    from rich.box import SIMPLE_HEAD
+    """Print every method's means, the differences from the first that has results, and what they stand on."""
     from rich.console import Console
-    from rich.table import Table
 
     from fairsieve.benchmark.summary import summarise
     from fairsieve.notions import NOTIONS
-    from fairsieve.report.text import number, percent, quantity
+    from fairsieve.report.text import load_sentences
 
-    summary = summarise(asked, chosen, records)
-    name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
-    flips = "no flips" if asked.noise == "none" else f"{percent(asked.rate)} flips ({asked.noise})"
-    title = f"{name}, {flips}, {quantity(summary.runs, 'seed' if asked.table is None else 'split')}"
-    measures = ["accuracy", NOTIONS[asked.fairness].short]
-    is_right = any(line.given for line in summary.lines)
-    is_tuned = any(max(line.seconds[1:], default=0.0) >= 0.005 for line in summary.lines)
+    summary, measures = summarise(asked, chosen, records), ["accuracy", NOTIONS[asked.fairness].short]
     # Two narrow tables fit where a wide one would be cut.
-    heads = [f"{measure} {arrow}" for measure, arrow in zip(measures, "↑↓", strict=True)]
-    heads += ["given ↑", "given ↓"] if is_right else []
-    table = Table(
-        title=title, box=SIMPLE_HEAD, caption="given: the same on the labels as they are" * is_right
-    )
-    table.add_column("method", overflow="fold", ratio=1)
-    for head in (*heads, "seconds", *(["tuning"] if is_tuned else [])):
-        table.add_column(head, justify="right")
-    for line in summary.lines:
-        cells = ["–" if isnan(value) else number(value) for value in (*line.values, *line.given)]
-        cells += [f"{seconds:.2f}" for seconds in line.seconds[: 1 + is_tuned]]
-        table.add_row(line.method.title, *(cells or ["–"] * (len(table.columns) - 1)))
-    Console().print(table)
-    others = [line for line in summary.lines if line.apart]
-    if others:
-        table = Table(title=f"Less {summary.first.title}, with 95 % intervals", box=SIMPLE_HEAD)
-        table.add_column("method", overflow="fold", ratio=1)
-        for measure in measures:
-            table.add_column(measure)
-        for line in others:
-            table.add_row(line.method.title, *map(_difference, line.apart))
-        Console().print(table)
+    Console().print(_table_of_means(asked, summary, measures))
+    if any(line.apart for line in summary.lines):
+        Console().print(_table_of_differences(summary, measures))
     if asked.table is not None and summary.runs:
-        say(*_meaning(asked, records, summary))
+        rows = next(record["rows"]["test"] for record in records if "rows" in record)
+        ratios = [record["clean_ratio"] for record in records if "clean_ratio" in record]
+        meaning = load_sentences("fairsieve.cli", "compare.j2").meaning(asked, summary, rows, ratios)
+        say(*str(meaning).splitlines())
     errors = {
         record["settings"]["method"]: record["error"] for record in reversed(records) if "error" in record
     }
     say(*(f"{method}: {error}" for method, error in errors.items()))
+
+
+def _table_of_means(asked: Comparison, summary: Summary, measures: Sequence[str]) -> Table:
+    """Make a table with a row for each method: its means, and how long it took."""
+    from fairsieve.report.text import number, percent, quantity
+
+    name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
+    flips = "no flips" if asked.noise == "none" else f"{percent(asked.rate)} flips ({asked.noise})"
+    title = f"{name}, {flips}, {quantity(summary.runs, 'seed' if asked.table is None else 'split')}"
+    is_right = any(line.given for line in summary.lines)
+    is_tuned = any(max(line.seconds[1:], default=0.0) >= 0.005 for line in summary.lines)
+    heads = [f"{measure} {arrow}" for measure, arrow in zip(measures, "↑↓", strict=True)]
+    heads += ["given ↑", "given ↓"] * is_right + ["seconds"] + ["tuning"] * is_tuned
+    table = _table_of_methods(title, heads, "given: the same on the labels as they are" * is_right)
+    for line in summary.lines:
+        cells = ["–" if isnan(value) else number(value) for value in (*line.values, *line.given)]
+        cells += [f"{seconds:.2f}" for seconds in line.seconds[: 1 + is_tuned]]
+        table.add_row(line.method.title, *(cells or ["–"] * len(heads)))
+    return table
+
+
+def _table_of_differences(summary: Summary, measures: Sequence[str]) -> Table:
+    """Make a table with a row for each method but the first: how far its means lie from those of that one."""
+    table = _table_of_methods(f"Less {summary.first.title}, with 95 % intervals", measures)
+    for line in summary.lines:
+        if line.apart:
+            table.add_row(line.method.title, *map(_difference, line.apart))
+    return table
+
+
+def _table_of_methods(title: str, heads: Sequence[str], caption: str = "") -> Table:
+    """Make an empty table with a column of methods, and one for each head."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, box=SIMPLE_HEAD, caption=caption)
+    table.add_column("method", overflow="fold", ratio=1)
+    for head in heads:
+        table.add_column(head, justify="right")
+    return table
 
 
 def _difference(difference: Difference | None) -> str:
@@ -224,45 +242,3 @@ def _difference(difference: Difference | None) -> str:
     value, low, high = difference
     within = "" if isnan(low) else f" ({interval((low, high))})"
     return f"{'+' if value > 0 else ''}{number(value)}{within}"
-
-
-def _meaning(asked: Comparison, records: Sequence[Record], summary: Summary) -> list[str]:
-    """Say what the labels are that everything was measured on, and what the methods were told."""
-    from fairsieve.report.text import interval, number, percent
-
-    assert asked.table is not None
-    sizes = next(record["rows"] for record in records if "rows" in record)
-    ratios = [record["clean_ratio"] for record in records if "clean_ratio" in record]
-    by_rows = "Intervals are over the rows that were tested; each method's models are taken as they are."
-    check = "Labels that somebody checked (fairsieve review, then --verified) would tell."
-    if asked.table.asked.verified:
-        lines = [
-            f"Measured on {sizes['test']:,} verified labels, which no method trained on, weighted by the rows' chances "
-            "to be chosen; intervals are the bootstrap's over these rows."
-        ]
-    elif summary.estimate is not None and summary.basis == "estimate":
-        lines = [
-            f"Judged for right labels, on rows set aside: about {percent(summary.estimate.wrong.mean())} of the "
-            f"labels look wrong, and the numbers are what they would be without. {check}",
-            by_rows,
-        ]
-    elif summary.estimate is not None and summary.basis == "bounds":
-        lines = [
-            f"Measured on rows set aside. Up to {percent(1 - summary.estimate.interval[0])} of their labels may be "
-            f"wrong, and nobody can say which: the intervals hold whichever they are. {check}",
-            by_rows,
-        ]
-    else:
-        lines = [
-            "Measured on the table's own labels of rows set aside, as they are.",
-            "Splits share training rows; the intervals allow for that (Nadeau and Bengio 2003).",
-        ]
-    if asked.noise != "none":
-        lines.append(
-            f"{percent(asked.rate)} of the training labels were flipped ({asked.noise}), beside those that are wrong "
-            "already; labels that are measured on were not."
-        )
-    told = interval((min(ratios), max(ratios))) if max(ratios) > min(ratios) else number(ratios[0])
-    how = "estimated from each training part" if asked.table.asked.clean_ratio == "auto" else "given"
-    lines.append(f"Methods that need the share of right labels were told {told} ({how}).")
-    return lines
