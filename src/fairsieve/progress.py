@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 logger = logging.getLogger("fairsieve")
@@ -56,8 +57,11 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
     ...     for done in range(3):
     ...         update(done + 1)
     """
-    if not shown or logger.isEnabledFor(logging.INFO):
-        yield _logged(title, total) if shown else lambda done, title=None, *, total=None: None
+    if not shown:
+        yield lambda done, title=None, *, total=None: None
+        return
+    if logger.isEnabledFor(logging.INFO):
+        yield _write_lines(title, total, log_stage)
         return
     # Imported here, so that a fit without a progress bar does not import rich.
     from rich.console import Console
@@ -70,6 +74,11 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         TimeRemainingColumn,
     )
 
+    console = Console(stderr=True)
+    if not (console.is_interactive or console.is_jupyter):
+        write = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+        yield _write_lines(title, total, write, seconds=LOG_SECONDS)
+        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -78,36 +87,31 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    idle = not (console.is_interactive or console.is_jupyter)  # rich would write an empty line to a log
-    with Progress(*columns, console=console, transient=True, disable=idle) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=total)
-        started = logged = time.monotonic()
-
-        def update(done: int, title: str | None = None, *, total: int | None = None) -> None:
-            nonlocal logged
-            bar.update(task, completed=done, description=title, total=total)
-            if not bar.console.is_terminal and time.monotonic() - logged > LOG_SECONDS:
-                state, logged = bar.tasks[0], time.monotonic()
-                bar.console.print(
-                    f"{done} of {state.total}: {state.description}{time_left(logged - started, done, state.total)}",
-                    highlight=False,
-                    markup=False,
-                )
-
-        yield update
+        yield lambda done, title=None, *, total=None: bar.update(
+            task, completed=done, description=title, total=total
+        )
 
 
-def _logged(title: str, total: int | None) -> ProgressUpdate:
-    """Return an update that logs every new title, how far it has come and what is left."""
-    started, last, steps = time.monotonic(), title, total
+def _write_lines(
+    title: str, steps: int | None, write: Callable[[str], object], *, seconds: float | None = None
+) -> ProgressUpdate:
+    """Return an update that writes what is being done, how far it is and what is left.
+
+    It writes at every new title or, where ``seconds`` are given, when so many have passed since the last line.
+    """
+    started = written = time.monotonic()
+    current = title
 
     def update(done: int, title: str | None = None, *, total: int | None = None) -> None:
-        nonlocal last, steps
+        nonlocal current, steps, written
+        is_new = title is not None and title != current
+        current, now = title or current, time.monotonic()
         steps = steps if total is None else total
-        if title is not None and title != last:
-            left = time_left(time.monotonic() - started, done, steps)
-            log_stage(title if steps is None else f"{title} ({min(done + 1, steps)} of {steps}{left})")
-            last = title
+        if is_new if seconds is None else now - written > seconds:
+            left = time_left(now - started, done, steps)
+            write(current if steps is None else f"{current} ({min(done + 1, steps)} of {steps}{left})")
+            written = now
 
     return update

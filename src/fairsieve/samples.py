@@ -54,23 +54,7 @@ class Samples:
     cells: Cells = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if sparse.issparse(self.features):
-            features: Any = sparse.csr_matrix(self.features)
-            stored = features.data
-        else:
-            features = stored = as_array("features", unmasked(self.features, numbers=True))
-        if features.ndim < 2:
-            raise InvalidInputError(
-                f"features must have one row per sample, the shape (n, d); got {features.shape}"
-            )
-        if features.dtype.kind not in "fiub":
-            raise InvalidInputError(
-                f"features must be numbers; got {features.dtype}: encode categories first"
-            )
-        if features.dtype not in (np.float32, np.float64):
-            # Single precision takes half the memory, and tells whole numbers up to 2**24 apart.
-            is_exact = bool((stored == stored.astype(np.float32)).all())
-            features = features.astype(np.float32 if is_exact else np.float64)
+        features = _as_features(self.features)
         cells = Cells.of(
             self.labels,
             self.groups,
@@ -83,13 +67,7 @@ class Samples:
                 f"features and labels must have one row per sample; got {features.shape[0]} rows and "
                 f"{len(cells)} labels"
             )
-        if not np.isfinite(stored).all():
-            features = features.toarray() if sparse.issparse(features) else features
-            rows = (~np.isfinite(features)).reshape(len(features), -1).any(axis=1)
-            raise InvalidInputError(
-                f"features must be finite; row {int(rows.argmax())} is not ({int(rows.sum())} rows in all): "
-                "impute missing values first"
-            )
+        _check_finite(features)
         if self.feature_names and len(self.feature_names) != features.shape[1]:
             raise InvalidInputError(
                 f"feature_names must have one name per feature, {features.shape[1]}; got {len(self.feature_names)}"
@@ -120,6 +98,42 @@ class Samples:
         truth = None if self.truth is None else self.truth[rows]
         features, labels, groups = self.features[rows], self.labels[rows], self.groups[rows]
         return replace(self, features=features, labels=labels, groups=groups, truth=truth)
+
+
+def _as_features(given: Any) -> Any:
+    """Return features as floats, dense or CSR."""
+    if sparse.issparse(given):
+        features: Any = sparse.csr_matrix(given)
+    else:
+        features = as_array("features", unmasked(given, numbers=True))
+    if features.ndim < 2:
+        raise InvalidInputError(
+            f"features must have one row per sample, the shape (n, d); got {features.shape}"
+        )
+    if features.dtype.kind not in "fiub":
+        raise InvalidInputError(f"features must be numbers; got {features.dtype}: encode categories first")
+    if features.dtype in (np.float32, np.float64):
+        return features
+    # Single precision takes half the memory, and tells whole numbers up to 2**24 apart.
+    stored = _stored_values(features)
+    is_exact = bool((stored == stored.astype(np.float32)).all())
+    return features.astype(np.float32 if is_exact else np.float64)
+
+
+def _check_finite(features: Any) -> None:
+    """Refuse features that are infinite or missing."""
+    if not np.isfinite(_stored_values(features)).all():
+        features = features.toarray() if sparse.issparse(features) else features
+        rows = (~np.isfinite(features)).reshape(len(features), -1).any(axis=1)
+        raise InvalidInputError(
+            f"features must be finite; row {int(rows.argmax())} is not ({int(rows.sum())} rows in all): "
+            "impute missing values first"
+        )
+
+
+def _stored_values(features: Any) -> NDArray[Any]:
+    """Return the entries that are stored: of a sparse matrix, those that may differ from 0."""
+    return np.asarray(features.data if sparse.issparse(features) else features)
 
 
 def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) -> NDArray[np.float64]:
