@@ -1,0 +1,123 @@
+"""What ``fairsieve reproduce`` is asked for: which experiments, under which rules, and where their records are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from fairsieve.benchmark.records import read_results
+from fairsieve.errors import InvalidInputError
+from fairsieve_reproduction.experiments import (
+    Experiment,
+    Item,
+    Protocols,
+    Results,
+    Scope,
+    collect_experiments,
+    find_items,
+)
+from fairsieve_reproduction.methods.registry import find_methods
+from fairsieve_reproduction.page import write_reproduction
+from fairsieve_reproduction.runner import check_data_sets, reproduce
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A reproduction.
+
+    Attributes
+    ----------
+    items : list of Item
+        Tables and figures.
+    scopes : dict
+        The experiments behind them, by how much is asked for and on which data.
+    records : Path
+        The file of the records.
+    out : Path
+        The folder of the page, tables and figures.
+    """
+
+    items: list[Item]
+    scopes: dict[Scope, list[Experiment]]
+    records: Path
+    out: Path
+
+    @classmethod
+    def read(
+        cls,
+        what: str,
+        *,
+        seeds: Sequence[str] = (),
+        attacked: Sequence[str] = (),
+        selection: Literal["text", "authors"] = "text",
+        arrays: str | None = None,
+        judge_only: bool = False,
+        quick: bool = False,
+        out: Path | None = None,
+    ) -> Request:
+        """Read the options of the command; report what is missing before any work is done."""
+        counts, groups = _parse_seeds(seeds), dict(map(_parse_group, attacked))
+        every = counts.pop("", None)
+        scope = Scope(every, quick, method_seeds=counts, attacked=groups, as_authors=selection == "authors")
+        items = find_items(what)
+        experiments = collect_experiments(items)
+        scopes = {scope: experiments}
+        if arrays is not None or judge_only:
+            synthetic = [each for each in experiments if each.data == "synthetic"]
+            scopes[replace(scope, arrays=arrays or "recorded")] = synthetic
+        published = _find_published_records() if judge_only and out is None else None
+        out = Path("reproduced") if out is None else out
+        request = cls(items, scopes, published or out / "records.jsonl", out)
+        if not judge_only:
+            for scope, wanted in scopes.items():
+                check_data_sets(wanted, scope)
+        elif not request.records.is_file():
+            raise InvalidInputError(
+                f"--judge-only needs records; {request.records} is not there: name their folder by --out"
+            )
+        return request
+
+    @cached_property
+    def results(self) -> dict[Scope, Results]:
+        """What is recorded, and added by :meth:`run`."""
+        return {scope: Results(read_results(self.records), scope) for scope in self.scopes}
+
+    def run(self, jobs: int) -> Iterator[tuple[int, int, str]]:
+        """Make the runs that are not recorded; yield how many are done, how many there are, and what is left."""
+        for scope, wanted in reversed(self.scopes.items()):  # the authors' draw first
+            yield from reproduce(wanted, self.results[scope], self.records, jobs=jobs)
+
+    def write(self) -> tuple[Path, str]:
+        """Write the page, tables and figures; return the page, and how many claims hold."""
+        return write_reproduction(Protocols(*self.results.values()), self.items, self.out)
+
+
+def _find_published_records() -> Path | None:
+    """Find the records that are published with the source, from there or from where the command is called."""
+    folders = (Path(), Path(__file__).parents[2])
+    paths = (folder / "docs" / "reproduction" / "records.jsonl" for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _parse_seeds(texts: Sequence[str]) -> dict[str, int]:
+    """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
+    counts = {}
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not count.isdecimal() or int(count) < 1:
+            raise InvalidInputError(f"--seeds must be a number of at least 1, or METHOD=N; got {text!r}")
+        counts[find_methods(name)[0].name if name else ""] = int(count)
+    return counts
+
+
+def _parse_group(text: str) -> tuple[str, str]:
+    """Read ``--attacked``: the group to attack of a data set."""
+    data, _, group = text.partition("=")
+    if data not in ("synthetic", "compas") or not group:  # of Adult, both groups are shown
+        raise InvalidInputError(
+            f"--attacked must be synthetic=GROUP or compas=GROUP, such as compas=Male; got {text!r}"
+        )
+    return data, group
