@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairsieve.benchmark.problems import add_noise, measure
 from fairsieve.data.synthetic import synthetic_splits
-from fairsieve.notions import NOTIONS
+from fairsieve.notions import DP, EO, NOTIONS
 from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples
 from fairsieve.training.fit import fit
@@ -48,6 +48,21 @@ def run_demo(
             scores.append(found | measure(fitted.predict(parts.test.features), parts.test))
             fits.setdefault(name, fitted)
     return pd.DataFrame(scores), train, flipped, fits
+
+
+def format_scores(scores: pd.DataFrame) -> str:
+    """Write the mean of every method and, of several seeds, how far they spread."""
+    titles = {
+        "accuracy": "accuracy ↑",
+        EO: "EO disparity ↓",
+        DP: "DP disparity ↓",
+        "seconds": "seconds",
+    }
+    grouped = scores.groupby("method", sort=False)[[*titles]]
+    shown = grouped.mean().map("{:.3f}".format)
+    if grouped.size().max() > 1:
+        shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
+    return shown.rename(columns=titles).to_string()
 
 
 def emptied_cells(fitted: Fitted) -> list[str]:

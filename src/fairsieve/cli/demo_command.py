@@ -88,7 +88,7 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     """Flip labels of the paper's synthetic data, and compare the paper's methods."""
     from fairsieve.benchmark.problems import NOISES
     from fairsieve.files import make_folder
-    from fairsieve.notions import DP, EO, find_notion
+    from fairsieve.notions import find_notion
     from fairsieve.report.text import percent, quantity
     from fairsieve.validation import check_choice, check_share
     from fairsieve_reproduction import demo
@@ -102,18 +102,8 @@ def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, o
     with stoppable("No figure was drawn."):
         with stages(len(demo.DEMO_METHODS) * seeds) as next_stage:
             scores, train, flipped, fits = demo.run_demo(notion.name, noise, rate, seeds, next_stage)
-        titles = {
-            "accuracy": "accuracy ↑",
-            EO: "EO disparity ↓",
-            DP: "DP disparity ↓",
-            "seconds": "seconds",
-        }
-        grouped = scores.groupby("method", sort=False)[[*titles]]
-        shown = grouped.mean().map("{:.3f}".format)
-        if seeds > 1:
-            shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
         say(f"{title}, clean test data, {quantity(seeds, 'seed')}, fairness: {notion.title}")
-        say(shown.rename(columns=titles).to_string())
+        say(demo.format_scores(scores))
         for cell in demo.emptied_cells(fits["sample-selection"]):
             say(
                 f"The ratio of {cell} falls to 0: in the end nothing is learnt from them. On data of your own that is "
