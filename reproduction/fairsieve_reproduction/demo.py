@@ -62,7 +62,7 @@ def format_scores(scores: pd.DataFrame) -> str:
     shown = grouped.mean().map("{:.3f}".format)
     if grouped.size().max() > 1:
         shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
-    return shown.rename(columns=titles).to_string()
+    return str(shown.rename(columns=titles).to_string())
 
 
 def emptied_cells(fitted: Fitted) -> list[str]:
