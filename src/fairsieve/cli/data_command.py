@@ -63,7 +63,7 @@ def _list_command() -> None:
 
     from fairsieve.data.catalogue import DATASETS
 
-    table = Table("name", "title", "sensitive", "licence", "here")
+    table = Table("name", "title", "sensitive", "licence", "here", box=None, pad_edge=False)
     for entry in DATASETS.values():
         table.add_row(entry.name, entry.title, ", ".join(entry.sensitive), entry.licence, _presence(entry))
     Console().print(table)
