@@ -304,14 +304,17 @@ def flip_greedily(
         raise InvalidInputError(
             f"samples must have two classes for this attack; got {cells.shape[0]}: use flip_margin"
         )
-    right, shift, scale = cells.label_codes.astype(np.int64), 0.0, 1.0
     features = samples.features.reshape(len(samples), -1).astype(np.float64)
     shift, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-12)
-    x = _with_ones((features - shift) / scale)
+
+    def standardised(part: Samples) -> Floats:
+        return np.column_stack([(part.features.reshape(len(part), -1) - shift) / scale, np.ones(len(part))])
+
+    x, right = standardised(samples), cells.label_codes.astype(np.int64)
     target, target_labels = x, right
     if validation is not None:
         check_samples_object(validation)
-        target = _with_ones((validation.features.reshape(len(validation), -1) - shift) / scale)
+        target = standardised(validation)
         target_labels = np.array([cells.classes.index(label) for label in validation.labels], dtype=np.int64)
     labels, model = right.copy(), LogisticRegression(max_iter=1000, warm_start=True)
     free = np.ones(len(samples), dtype=bool)
@@ -326,10 +329,6 @@ def flip_greedily(
         free[chosen] = False
     chosen = np.flatnonzero(labels != right)
     return flipped_to(samples, chosen, labels[chosen])
-
-
-def _with_ones(table: Floats) -> Floats:
-    return np.column_stack([table, np.ones(len(table))])
 
 
 def _effects(

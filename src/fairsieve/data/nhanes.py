@@ -22,10 +22,7 @@ CONDITIONS = {
     "obesity": ("said_obese", "measured_obese"),
     "diabetes": ("told_diabetes", "measured_diabetes"),
 }
-LABELS = {
-    "obesity": "obese",
-    "diabetes": "diabetes",
-}  # what the label is called in the table of one condition
+LABELS = {"obesity": "obese", "diabetes": "diabetes"}  # as in the table of one condition
 AGES = ("20 to 39", "40 to 59", "60 and older")
 
 Condition = Literal["obesity", "diabetes"]
