@@ -12,6 +12,7 @@ will check 300 rows, train again with the answers, and see for whom that changes
 #
 # Loans, as in the first tutorial. Somebody recorded half of the women in care work who repaid as if they had not. Elsewhere three labels in a hundred are wrong.
 
+import html
 import json
 import subprocess
 import sys
@@ -73,9 +74,23 @@ def run(command):
 
 run("fairsieve review loans.csv --label repaid --sensitive sex --rows 300 -o review.html")
 
+
+class Page:
+    """Show an HTML file inside a notebook."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def _repr_html_(self):
+        text = html.escape(self.path.read_text("utf-8"), quote=True)
+        return f'<iframe title="review" srcdoc="{text}" style="width:100%;height:44rem;border:1px solid #999"></iframe>'
+
+
+Page(folder / "review.html")
+
 # %%
-# Now it is your turn: for each row, find out the right label and write it into ``verified_label`` (or *unsure*). Here we look it up in what we remembered. Row numbers are those of
-# a spreadsheet, in which the names are row 1.
+# Now it is your turn: for each row, find out the right label, and answer on the page, or write it into ``verified_label`` of ``review.csv`` (or *unsure*). Here we look it up in what we
+# remembered. Row numbers are those of a spreadsheet, in which the names are row 1.
 
 review = pd.read_csv(folder / "review.csv", dtype=str)
 review["verified_label"] = truth.to_numpy()[review["row"].astype(int) - 2]
