@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from fairsieve.tabular.partitions.source import (
 from fairsieve.tabular.partitions.survey import (
     Roles,
     Sample,
+    Surveyed,
     join_tables,
     merge_samples,
     number_rows,
@@ -57,7 +58,6 @@ Floats = NDArray[np.float64]
 
 BITS, ROUNDS = 12, 6  # 12 bits of a number at a time; six times make more than 64
 KEPT = 0.5  # of the memory, for encoded rows; the rest is for reading and for what is computed
-PIECE = 25  # times the size of a piece that a thread may need to read it
 CONNECT = 30  # seconds until a scheduler is given up
 MOST_SUSPECTS = 10_000  # that are listed
 NOBODY = pd.DataFrame(columns=["row", "label", "suggested", "loss", "probability", "group", "doubt", "piece"])
@@ -88,10 +88,11 @@ class RawPart:
         return int(self.values.memory_usage(index=False).sum()) + 3 * len(self.labels)
 
 
-def open_engine(backend: str, memory: int) -> Engine:
-    """Open what works on the pieces."""
+def open_engine(source: Source, backend: str, memory: int) -> Engine:
+    """Open what works on the pieces of a table."""
     if backend == "local":
-        return LocalEngine(int(KEPT * memory))
+        is_dask = source.pieces[0].frame is not None
+        return DaskEngine() if is_dask else LocalEngine(int(KEPT * memory))
     distributed = require("dask.distributed", purpose=spell("--backend", backend))
     address = backend.removeprefix("dask://")
     try:
@@ -120,49 +121,40 @@ class Partitions:
     """
 
     def __init__(self, source: Source, asked: TableSettings) -> None:
-        self.source, self.memory = source, parse_memory(asked.memory)
-        if source.pieces[0].frame is not None and asked.backend == "local":
-            self.engine: Engine = DaskEngine()
-        else:
-            self.engine = open_engine(asked.backend, self.memory)
+        self.source = source
+        self.engine = open_engine(source, asked.backend, parse_memory(asked.memory))
+        # Frames of dask are arguments of their own, which workers get computed.
         self.frames = [piece.frame for piece in source.pieces]
         self.pieces = [replace(piece, frame=None) for piece in source.pieces]
-        self.reading = self._find_reading(asked.reading)
-        self.roles = Roles.of(asked, self.reading)
-        size = 2 * POLICY.measured
+        self.roles, size = Roles.of(asked, source.find_reading(asked.reading)), 2 * POLICY.measured
         expected = source.rows or self._guess_rows()
         limit = int(min(1.2 * size / max(expected, 1) + 0.001, 1.0) * (2**64 - 1))
-        found = self.engine.ask(
-            "survey", survey_piece, self.pieces, self.frames, repeat(self.roles), repeat(limit)
-        )
-        self.rows = sum(each.rows for each in found if each is not None)
-        held = min(POLICY.measured, self.rows // POLICY.folds)
-        sizes = [0 if each is None else each.rows for each in found]
+        answers = self._ask("survey", survey_piece, self.roles, limit)
+        full = [place for place, each in enumerate(answers) if each is not None]
+        if not full:
+            raise InvalidInputError(
+                f"{source.name} must have rows; none of its {len(answers)} parts has one: name another place"
+            )
+        found: list[Surveyed] = [answers[place] for place in full]
+        self.pieces, self.frames = ([each[place] for place in full] for each in (self.pieces, self.frames))
+        sizes = [each.rows for each in found]
+        self.rows = sum(sizes)
         self.bases = (np.cumsum(sizes) - sizes + FIRST_ROW).tolist()  # the numbers of their first rows
+        held = min(POLICY.measured, self.rows // POLICY.folds)
         self.sample: Sample = merge_samples(found, self.bases, source.name, size, held)
         self.numbering = number_rows(found)
         self.parts: list[Any] = []
         self.without_held = False
 
-    def _find_reading(self, reading: Reading) -> Reading:
-        """Read all files of text as the first one that has rows shows."""
-        for piece in self.pieces if self.source.rows is None else []:
-            if piece.path is None:
-                break
-            table = piece.read(reading)
-            if table is not None:
-                return (
-                    table.reading
-                    if "auto" not in (table.reading.separator, table.reading.decimal)
-                    else reading
-                )
-        return reading
+    def _ask(self, title: str, function: Callable[..., Any], *same: Any) -> list[Any]:
+        """Call a function with every piece, its frame, and what is the same for all."""
+        return self.engine.ask(title, function, self.pieces, self.frames, *map(repeat, same))
 
     def _guess_rows(self) -> int:
         """Guess how many rows there are, by the first piece."""
         if self.frames[0] is not None:
             return int(sum(self.engine.ask("count", len, self.frames)))
-        table = self.pieces[0].read(self.reading)
+        table = self.pieces[0].read(self.roles.reading)
         return (1 if table is None else len(table)) * len(self.pieces)
 
     def only_sample(self) -> InputTable:
@@ -212,8 +204,8 @@ class Partitions:
 
     def encode(self, values: pd.DataFrame, missing: Sequence[str], dates: Sequence[str]) -> None:
         """Read all rows, learn how they are encoded, and encode them."""
-        asked = self.roles, self.labels, self.groups, self.formats, self.sample.limit, self.is_grouped
-        raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *map(repeat, asked))
+        same = map(repeat, (self.roles, self.labels, self.groups, self.formats, self.sample.limit))
+        raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *same)
         release_memory()
         self.prepared = self._learn(raw, Preparation(missing=missing, dates=dates).fit(values))
         self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
@@ -224,26 +216,26 @@ class Partitions:
     def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
         """Learn medians, means, deviations and categories of all rows; their order is that of the sample."""
         names, texts = prepared.numbers_, list(prepared.categories_)
+        found = self.engine.ask("categories", count_values, raw, repeat(names), repeat(texts))
+        counted, sizes, gaps, largest = map(list, zip(*found, strict=True))
         prepared.categories_, prepared.rest_ = {}, []
-        counted = self.engine.ask("categories", count_texts, raw, repeat(texts))
         for name in texts:
             merged: dict[str, int] = {}
             for each in counted:
                 for text, count in each[name].items():
                     merged[text] = merged.get(text, 0) + count
             prepared.keep_categories(name, merged)
-        rows, gaps, largest = (
-            sum_or_max(each)
-            for each in zip(*self.engine.ask("gaps", count_gaps, raw, repeat(names)), strict=True)
-        )
-        prepared.gaps_ = [name for name, gap in zip(names, gaps, strict=True) if gap]
+        without, with_gaps = np.sum(gaps, axis=0), np.flatnonzero(np.sum(gaps, axis=0)).tolist()
+        prepared.gaps_ = [names[place] for place in with_gaps]
         fill = prepared.fill_.copy()  # of the sample, where no row has a gap
-        with_gaps = [place for place, gap in enumerate(gaps) if gap]
-        fill[with_gaps] = self._medians(raw, [names[place] for place in with_gaps], rows - gaps[with_gaps])
-        units = np.append(np.where(largest > HUGE, largest, 1.0), np.ones(len(with_gaps)))
-        spread = [names, with_gaps, fill, units]
-        means = sum(self.engine.ask("means", sum_numbers, raw, *map(repeat, spread), repeat(None))) / rows
-        squares = sum(self.engine.ask("means", sum_numbers, raw, *map(repeat, spread), repeat(means))) / rows
+        fill[with_gaps] = self._medians(raw, prepared.gaps_, sum(sizes) - without[with_gaps])
+        units = np.max(largest, axis=0, initial=0.0)
+        units = np.append(np.where(units > HUGE, units, 1.0), np.ones(len(with_gaps)))
+        same = map(repeat, (names, with_gaps, fill, units))
+        own, spreads = np.moveaxis(np.array(self.engine.ask("means", measure_numbers, raw, *same)), 1, 0)
+        shares = np.array(sizes)[:, None] / sum(sizes)
+        means = (shares * own).sum(axis=0)
+        squares = (shares * (spreads + (own - means) ** 2)).sum(axis=0)
         prepared.fill_, prepared.mean_ = fill, means * units
         triples = zip(means, np.sqrt(squares), units, strict=True)
         prepared.scale_ = np.array([scale_of(*each) for each in triples])
@@ -295,8 +287,8 @@ class Partitions:
 
     def find_seen(self, hashes: NDArray[np.uint64], rest: Sequence[str]) -> NDArray[np.uint64]:
         """Select the hashes that rows of the table have, by what is learnt from and the ``rest`` of its columns."""
-        same = map(repeat, (self.roles.reading, self.formats, rest, hashes))
-        return np.concatenate(self.engine.ask("copies", find_hashes, self.pieces, self.frames, *same))
+        same = self.roles.reading, self.formats, rest, hashes
+        return np.concatenate(self._ask("copies", find_hashes, *same))
 
     def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> tuple[pd.DataFrame, InputTable, int]:
         """List the rows of all parts whose labels are the likeliest wrong, with what stands in them.
@@ -382,26 +374,18 @@ def read_raw(
     groups: Groups,
     formats: dict[str, ColumnFormat],
     limit: int,
-    is_grouped: bool,
 ) -> RawPart:
     """Read the rows of a piece that have a label."""
-    table = piece.read(roles.reading, frame)
-    if table is None:
-        empty: dict[str, Any] = {
-            name: pd.Categorical([]) if one.kind == "categories" else np.zeros(0)
-            for name, one in formats.items()
-        }
-        none = np.zeros(0, np.uint8)
-        return RawPart(pd.DataFrame(empty), none, none, none.astype(bool))
+    table = piece.read_rows(roles.reading, frame)
     codes = labels.read(table).codes
     known = np.flatnonzero(codes >= 0)
-    values = feature_values(table, formats)
     group_codes = groups.read(table).codes
     group_codes = np.where(group_codes < 0, len(groups.names), group_codes)
     held = content_keys(table, [roles.label]) < np.uint64(limit)
+    values = feature_values(table, formats).reset_index(drop=True)
     if len(known) < len(table):
         values, codes, group_codes, held = values.iloc[known], codes[known], group_codes[known], held[known]
-    return RawPart(values.reset_index(drop=True), codes.astype(np.uint8), group_codes.astype(np.uint8), held)
+    return RawPart(values, codes.astype(np.uint8), group_codes.astype(np.uint8), held)
 
 
 def find_hashes(
@@ -413,9 +397,7 @@ def find_hashes(
     hashes: NDArray[np.uint64],
 ) -> NDArray[np.uint64]:
     """Select the hashes that rows of a piece have."""
-    table = piece.read(reading, frame)
-    if table is None:
-        return hashes[:0]
+    table = piece.read_rows(reading, frame)
     return np.intersect1d(hashes, hash_rows(table, feature_values(table, formats), rest))
 
 
@@ -424,40 +406,26 @@ def encode_part(raw: RawPart, prepared: Preparation, shape: tuple[int, int]) -> 
     return Part(prepared.compact(raw.values), raw.labels, raw.groups, shape, held=raw.held)
 
 
-def count_texts(raw: RawPart, names: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Count the texts of columns."""
-    return {name: by_appearance(raw.values[name]) for name in names}
-
-
-def count_gaps(raw: RawPart, names: Sequence[str]) -> tuple[int, NDArray[Any], Floats]:
-    """Count the rows and the gaps of columns of numbers, and find the largest sizes."""
+def count_values(
+    raw: RawPart, names: Sequence[str], texts: Sequence[str]
+) -> tuple[dict[str, dict[str, int]], int, NDArray[Any], Floats]:
+    """Count the texts of columns, the rows, and the gaps of columns of numbers; find the largest sizes of these."""
     numbers = raw.values[list(names)].to_numpy(np.float64)
-    return (
-        len(numbers),
-        np.isnan(numbers).sum(axis=0),
-        np.nan_to_num(np.abs(numbers)).max(axis=0, initial=0.0),
-    )
+    largest = np.nan_to_num(np.abs(numbers)).max(axis=0, initial=0.0)
+    counted = {name: by_appearance(raw.values[name]) for name in texts}
+    return counted, len(numbers), np.isnan(numbers).sum(axis=0), largest
 
 
-def sum_or_max(answers: Sequence[Any]) -> Any:
-    """Merge counts by adding them, and sizes by taking the largest."""
-    is_size = isinstance(answers[0], np.ndarray) and answers[0].dtype.kind == "f"
-    return np.max(answers, axis=0) if is_size else np.sum(answers, axis=0)
-
-
-def sum_numbers(
-    raw: RawPart,
-    names: Sequence[str],
-    with_gaps: Sequence[int],
-    fill: Floats,
-    units: Floats,
-    means: Floats | None,
-) -> Floats:
-    """Add up columns whose gaps are filled, and where those are; or their squared deviations from the means."""
+def measure_numbers(
+    raw: RawPart, names: Sequence[str], with_gaps: Sequence[int], fill: Floats, units: Floats
+) -> tuple[Floats, Floats]:
+    """Return means and variances of columns whose gaps are filled, and of where those are."""
     numbers = raw.values[list(names)].to_numpy(np.float64)
     gaps = np.isnan(numbers)
     whole = np.concatenate([np.where(gaps, fill, numbers), gaps[:, list(with_gaps)]], axis=1) / units
-    return np.asarray(whole.sum(axis=0) if means is None else ((whole - means) ** 2).sum(axis=0))
+    if not len(whole):
+        return 0 * units, 0 * units
+    return whole.mean(axis=0), whole.var(axis=0)
 
 
 def count_bits(raw: RawPart, columns: Sequence[str], prefixes: Sequence[int], turn: int) -> NDArray[np.int64]:
@@ -522,8 +490,7 @@ def read_rows(
     piece: Piece, frame: Any, rows: NDArray[np.int64], roles: Roles, labels: Labels
 ) -> tuple[InputTable, NDArray[np.int64]]:
     """Read some of the rows that have a label, and say where they stand in the piece."""
-    table = piece.read(roles.reading, frame)
-    assert table is not None
+    table = piece.read_rows(roles.reading, frame)
     places = np.flatnonzero(labels.read(table).codes >= 0)[rows]
     return take_used(table, places), places
 

@@ -17,11 +17,10 @@ from fairsieve.files import check_new, keep_inputs, output_errors
 from fairsieve.optional import require
 from fairsieve.tabular.model_files import predict_table
 from fairsieve.tabular.partitions.partitions import open_engine
-from fairsieve.tabular.partitions.source import PARQUET, Piece, Source
+from fairsieve.tabular.partitions.source import Piece, Source, is_parquet
 from fairsieve.tabular.reading.columns import InputTable, Reading, learnt_reading
 from fairsieve.tabular.reading.read import Piped, free_name, read_text
 from fairsieve.tabular.report.files import predictions_csv
-from fairsieve.training.parts import DaskEngine, Engine
 from fairsieve.validation import as_path
 
 
@@ -80,9 +79,11 @@ class PartPredictions:
         """Predict the pieces in their order, as many at a time as there are workers, and write them."""
         frames = [piece.frame for piece in self.source.pieces]
         pieces = [replace(piece, frame=None) for piece in self.source.pieces]
-        is_local = frames[0] is not None and self.backend == "local"
-        engine: Engine = DaskEngine() if is_local else open_engine(self.backend, self.memory)
-        asked = self.model, self._fixed(), self.origin, self.probabilities, to_file, escape_formulas
+        engine = open_engine(self.source, self.backend, self.memory)
+        learnt = self.model.reading_
+        reading = learnt_reading(self.reading, learnt["decimal"], learnt["missing"])
+        reading = replace(reading, separator=self.source.find_reading(reading).separator)
+        asked = self.model, reading, self.origin, self.probabilities, to_file, escape_formulas
         rows, step, writers = 0, getattr(engine, "threads", 16), dict[str, Any]()
         for start in range(0, len(pieces), step):
             few = slice(start, start + step)
@@ -96,15 +97,6 @@ class PartPredictions:
             if hasattr(writer, "close"):
                 writer.close()
         return rows
-
-    def _fixed(self) -> Reading:
-        """Read all files of text as the first one shows."""
-        learnt = self.model.reading_
-        reading = learnt_reading(self.reading, learnt["decimal"], learnt["missing"])
-        for piece in self.source.pieces:
-            if piece.path is not None and (table := _read(piece, None, reading)[1]) is not None:
-                return replace(reading, separator=table.reading.separator)
-        return reading
 
 
 def path_name(piece: Piece) -> str:
@@ -139,14 +131,11 @@ def _read(piece: Piece, frame: Any, reading: Reading) -> tuple[Any, InputTable |
     if frame is not None:
         return frame, piece.read(reading, frame)
     assert piece.path is not None
-    with piece.path.open("rb") as stream:
-        head = stream.readline()
-        if head.startswith(PARQUET):
-            return None, replace(piece, first=0).read(reading)
-        if piece.span is None:
-            return piece.path, piece.read(reading)
-        stream.seek(piece.span[0])
-        content = head + stream.read(piece.span[1] - piece.span[0])
+    if is_parquet(piece.path):
+        return None, replace(piece, first=0).read(reading)
+    if piece.span is None:
+        return piece.path, piece.read(reading)
+    content = piece.read_bytes()
     table = read_text(piece.name, content, reading)
     return Piped(piece.path, content), table if len(table) else None
 

@@ -21,7 +21,6 @@ from fairsieve.training.parts import local_threads
 
 ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 PACKED = (".gz", ".bz2", ".xz", ".zip")
-PARQUET = b"PAR1"
 VALUE_BYTES = 110  # of memory for each value of a table that is trained on whole, at the peak
 TEXT_VALUES = 6  # letters of a CSV file to a value
 PACKED_VALUES = 1.5  # bytes of a packed one
@@ -70,6 +69,15 @@ class Piece:
             return table
         return replace(table, frame=table.frame.set_axis(table.frame.index + self.first))
 
+    def read_rows(self, reading: Reading, frame: Any = None) -> InputTable:
+        """Read a piece that is known to have rows."""
+        table = self.read(reading, frame)
+        if table is None:
+            raise InvalidInputError(
+                f"{self.name} had rows and has none now: leave it as it is while it is read"
+            )
+        return table
+
     def read_arrow(self, parquet: Any) -> Any:
         """Read the rows of a Parquet file as an Arrow table."""
         with parquet.ParquetFile(self.path) as file:
@@ -85,6 +93,15 @@ class Piece:
                     break
         return require("pyarrow", purpose="reading Parquet").Table.from_batches(found)
 
+    def read_bytes(self) -> bytes:
+        """Read the bytes of a CSV file, after its first row."""
+        assert self.path is not None
+        assert self.span is not None
+        with self.path.open("rb") as stream:
+            head = stream.readline()
+            stream.seek(self.span[0])
+            return head + stream.read(self.span[1] - self.span[0])
+
     def _read(self, reading: Reading, frame: Any) -> InputTable | None:
         if frame is not None:
             return read_frame(frame, reading, name=self.name) if len(frame) else None
@@ -96,11 +113,7 @@ class Piece:
             rows = self.read_arrow(parquet).to_pandas(types_mapper=pd.ArrowDtype)
             return read_frame(rows, reading, name=self.name, first=2) if len(rows) else None
         if self.span is not None:
-            with self.path.open("rb") as stream:
-                head = stream.readline()
-                stream.seek(self.span[0])
-                content = stream.read(self.span[1] - self.span[0])
-            table = read_text(self.name, head + content, reading)
+            table = read_text(self.name, self.read_bytes(), reading)
             return table if len(table) else None
         return read_part(self.path, reading)
 
@@ -113,6 +126,14 @@ class Source(NamedTuple):
     rows: int | None  # where that is known before reading
     fits: bool  # whether it could be read whole
     note: str = ""
+
+    def find_reading(self, reading: Reading) -> Reading:
+        """Read all files of text as the first one that has rows shows."""
+        for piece in self.pieces if self.rows is None and self.pieces[0].path is not None else []:
+            if (table := piece.read(reading)) is not None:
+                found = table.reading
+                return found if "auto" not in (found.separator, found.decimal) else reading
+        return reading
 
 
 def find_source(data: Any, memory: int) -> Source | None:
@@ -179,11 +200,20 @@ def _packed(path: Path) -> str:
     return next((ending for ending in PACKED if path.name.lower().endswith(ending)), "")
 
 
+def _begin(path: Path) -> bytes:
+    """Return the bytes that a file's kind shows in."""
+    with path.open("rb") as stream:
+        return stream.read(6)
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is one of Parquet."""
+    return _begin(path).startswith(b"PAR1")
+
+
 def _measure(path: Path) -> Size:
     """Say how large a file is."""
-    with path.open("rb") as stream:
-        start = stream.read(6)
-    if start.startswith(PARQUET):
+    if is_parquet(path):
         parquet = require("pyarrow.parquet", purpose="reading Parquet")
         try:
             about = parquet.read_metadata(path)
@@ -192,7 +222,7 @@ def _measure(path: Path) -> Size:
                 f"{path.name} is not a Parquet file that can be read ({error}): write it again, or leave it out"
             ) from error
         return Size(about.num_rows, float(about.num_rows * about.num_columns))
-    is_packed = start.startswith((*UNPACKERS, ZIP))
+    is_packed = _begin(path).startswith((*UNPACKERS, ZIP))
     return Size(None, path.stat().st_size / (PACKED_VALUES if is_packed else TEXT_VALUES))
 
 
@@ -216,12 +246,10 @@ def _largest_piece(memory: int) -> float:
 
 def _cut(path: Path, size: Size, most: float) -> list[Piece]:
     """Cut a file into pieces of at most so many values, where it can be cut."""
-    with path.open("rb") as stream:
-        start = stream.read(6)
-    if start.startswith(PARQUET):
+    if is_parquet(path):
         return list(_cut_parquet(path, most))
     marks = [mark for mark, encoding in BYTE_ORDER_MARKS if encoding != "utf-8-sig"]
-    if start.startswith((*UNPACKERS, ZIP, *marks)):
+    if _begin(path).startswith((*UNPACKERS, ZIP, *marks)):
         return [Piece(path.name, path)]
     return list(_cut_text(path, int(most * TEXT_VALUES)))
 

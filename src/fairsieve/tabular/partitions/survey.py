@@ -187,29 +187,23 @@ class Sample(NamedTuple):
     limit: int
 
 
-def merge_samples(
-    found: Sequence[Surveyed | None], bases: Sequence[int], name: str, size: int, held: int
-) -> Sample:
+def merge_samples(found: Sequence[Surveyed], bases: Sequence[int], name: str, size: int, held: int) -> Sample:
     """Merge what pieces say of themselves, whose first rows have the numbers ``bases``; refuse different kinds."""
-    full = [(place, each) for place, each in enumerate(found) if each is not None]
-    if not full:
-        raise InvalidInputError(
-            f"{name} must have rows; none of its {len(found)} parts has one: name another place"
-        )
-    _check_kinds([each for _, each in full])
-    index = np.concatenate([each.table.rows + bases[place] for place, each in full])
-    keys = np.concatenate([each.keys for _, each in full])
+    _check_kinds(found)
+    pairs = zip(found, bases, strict=True)
+    index = np.concatenate([each.table.rows + base for each, base in pairs])
+    keys = np.concatenate([each.keys for each in found])
     ordered = np.sort(keys)
     limits = [int(ordered[min(count, len(ordered)) - 1]) + 1 for count in (size, held)]
     where = pd.DataFrame(
         {
-            "file": np.concatenate([np.full(len(each.where), each.name, object) for _, each in full]),
-            "row": np.concatenate([each.where for _, each in full]),
+            "file": np.concatenate([np.full(len(each.where), each.name, object) for each in found]),
+            "row": np.concatenate([each.where for each in found]),
         },
         index=index,
     )
-    notes = list(dict.fromkeys(note for _, each in full for note in each.table.notes))
-    table = join_tables(name, [each.table for _, each in full], index, where, notes)
+    notes = list(dict.fromkeys(note for each in found for note in each.table.notes))
+    table = join_tables(name, [each.table for each in found], index, where, notes)
     sampled = keys < np.uint64(limits[0])
     return Sample(table, sampled, keys < np.uint64(limits[1]), limits[1])
 
@@ -268,9 +262,8 @@ def _check_kinds(found: Sequence[Surveyed]) -> None:
                 )
 
 
-def number_rows(found: Sequence[Surveyed | None]) -> set[str]:
+def number_rows(found: Sequence[Surveyed]) -> set[str]:
     """Name the columns that number the rows of all pieces."""
-    full = [each for each in found if each is not None]
-    names = set.intersection(*(set(each.runs) for each in full))
-    pairs = list(pairwise(full))
+    names = set.intersection(*(set(each.runs) for each in found))
+    pairs = list(pairwise(found))
     return {name for name in names if all(b.runs[name][0] == a.runs[name][1] + 1 for a, b in pairs)}
