@@ -13,7 +13,7 @@ import pytest
 
 from fairsieve import FairRobustClassifier
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators import _dask, classifier
+from fairsieve.estimators import _parts, classifier
 from fairsieve.training.parts import PartRows
 
 pytest.importorskip("distributed")
@@ -152,7 +152,7 @@ def test_data_frames_of_any_labels_and_groups(client, kind):
 
 
 def test_the_estimate_is_of_a_sample_and_says_so(client, monkeypatch):
-    monkeypatch.setattr(_dask, "SAMPLE", 3000)
+    monkeypatch.setattr(_parts, "SAMPLE", 3000)
     with pytest.warns(FairsieveWarning, match=r"estimated on a sample of 3,000 of 6,000 rows"):
         model = fitted(*in_parts(*draw(6000)), clean_ratio="auto")
     assert 0.8 < model.clean_ratio_ <= 1

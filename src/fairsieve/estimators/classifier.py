@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
 from fairsieve.estimators._arrangement import MOST_ARRANGED, Arrangement
-from fairsieve.estimators._parts import PartTable
+from fairsieve.estimators._parts import DaskTable, PartTable, predict_lazily
 from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
 from fairsieve.inputs import (
     Checked,
@@ -231,8 +231,6 @@ class FairRobustClassifier(FairEstimator):
             table, checked = X, X.checked
             verified = check_verification(checked, verified_labels, verified_weight)
         elif is_dask(X):
-            from fairsieve.estimators._dask import DaskTable
-
             table = DaskTable(self, X, y, sensitive_features, sample_weight, verified_labels)
             checked = table.checked
         else:
@@ -508,8 +506,6 @@ class FairRobustClassifier(FairEstimator):
         shift = self._cut if kind == "predict_codes" else 0.0
         predict = partial(_predict_part, LinearModel(self.coef_, self.intercept_ - shift), kind, labels)
         if is_dask(X):
-            from fairsieve.estimators._dask import predict_lazily
-
             return predict_lazily(self, X, predict)
         return predict(check_features(self, X))
 
