@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, SamplingMethod, equalized_odds_disparity
+from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
 
 rng = np.random.default_rng(0)
 pictures, digits = load_digits(return_X_y=True)
@@ -53,9 +53,7 @@ x_test, y_test, z_test = torch.from_numpy(images[is_test]).float(), digits[is_te
 #
 # An ordinary network and an ordinary loop. What is new is the sampler, and the line that shows it the model and **all**
 # samples, in order. It finds the labels that the network doubts, leaves these samples out, and shows the pictures of the
-# rarer group of each digit more often. How often in the end says ``balance``: by default half way to equal weights,
-# which costs little where new pictures look like those trained on. Ours do not, both groups are as common
-# among them, and so we go all the way.
+# rarer group of each digit more often: by the square root of their share, half way to equal weights.
 
 EPOCHS = 20
 
@@ -67,7 +65,7 @@ def train(with_sampler):
     optimizer = torch.optim.Adam(model.parameters(), 0.005)
     sampler, loader = None, DataLoader(TensorDataset(x, y), 50, shuffle=True)
     if with_sampler:
-        sampler = FairRobustBatchSampler(y, z, 50, epochs=EPOCHS, method=SamplingMethod(balance=0))  # new
+        sampler = FairRobustBatchSampler(y, z, 50, epochs=EPOCHS)  # new
         loader = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
     scores = []
     for _ in range(EPOCHS):

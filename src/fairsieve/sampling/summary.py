@@ -64,22 +64,23 @@ def _next_step(plan: Plan) -> str:
         return f"The class with the widest gap moves by {plan.rules.step_size:g} at the next update."
     if not balance.compared.any():
         return "No fairness is asked for: groups keep their weights."
-    powers = ", ".join(
-        f"{plan.cells.classes[code]!r}: {balance.powers[code]:.2f}"
-        for code in np.flatnonzero(balance.compared)
-    )
+    codes = np.flatnonzero(balance.compared)
+    powers = ", ".join(f"{plan.cells.classes[code]!r}: {balance.powers[code]:.2f}" for code in codes)
+    alike = len({f"{balance.powers[code]:.2f}" for code in codes}) == 1
+    weighted = "groups are weighted by (share of what is kept)^"
+    weighted += f"{balance.powers[codes[0]]:.2f}" if alike else f"power ({powers})"
     if balance.costs_accuracy:
         return (
             "Weighted groups are predicted worse on the held-out samples than natural weights would: the powers "
-            f"return towards 1 ({powers})."
+            f"return towards 1. Now {weighted}."
         )
     if balance.is_judged:
         wide = any(gap is not None and balance.is_wide(gap) for gap in plan.gaps)
         state = (
             "Gaps on the held-out samples are open" if wide else "No held-out gap is wider than the tolerance"
         )
-        return f"{state}: groups are weighted by (share)^power ({powers})."
-    return f"Groups are weighted by (share of what is kept)^power ({powers})."
+        return f"{state}: {weighted}."
+    return f"G{weighted[1:]}."
 
 
 def _cell_name(plan: Plan, cell: int) -> str:
