@@ -7,13 +7,14 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.data.test_synthetic import write_arrays
 from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
 from fairsieve.benchmark import run
-from fairsieve.benchmark.problems import pool_tested, table_source
+from fairsieve.benchmark.problems import make_table_problem, pool_tested, table_source
 from fairsieve.benchmark.records import read_results
 from fairsieve.benchmark.summary import summarise
 from fairsieve.cli.app import app
@@ -229,3 +230,17 @@ def test_a_method_that_cannot_says_so_in_its_record(folder):
     printed, (record,) = compare(folder / "three", *asked, "--methods", "threshold-optimizer")
     assert "threshold-optimizer is defined for at most 2 classes; data has 3" in record["error"]
     assert record["error"] in printed
+
+
+def test_copies_of_a_row_are_on_one_side_of_a_split(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"size": rng.normal(size=100), "y": rng.choice(["n", "y"], 100), "sex": ["m", "w"] * 50}
+    )
+    pd.concat([frame] * 3).to_csv(tmp_path / "copies.csv", index=False)
+    source, _ = table_source(TableSettings(data=tmp_path / "copies.csv", label="y", sensitive=("sex",)))
+    for seed in range(3):
+        problem = make_table_problem(source, "none", 0.0, seed)
+        sizes = [set(part.features[:, 0]) for part in (problem.train, problem.test)]
+        assert sizes[0].isdisjoint(sizes[1])
+        assert len(problem.test) == pytest.approx(60, abs=6)
