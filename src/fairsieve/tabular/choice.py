@@ -65,7 +65,8 @@ def choose_model(found: Evaluation, asked: TableSettings) -> Choice:
     stored: Literal["plain", "fair"] = "plain"
     if outcome == "use-fair" or (named and outcome != "keep-plain" and not _loses(change)):
         stored = "fair"
-    rows, checks = _needed(found, change) if outcome == "cannot-tell" else (None, None)
+    open_ = outcome == "cannot-tell" and found.gaps
+    rows, checks = _needed(found, change) if open_ else (None, None)
     return Choice(
         outcome=outcome, why=why, stored=stored, change=change, price=price, rows=rows, checks=checks
     )
