@@ -60,6 +60,8 @@ BITS, ROUNDS = 12, 6  # 12 bits of a number at a time; six times make more than 
 KEPT = 0.5  # of the memory, for encoded rows; the rest is for reading and for what is computed
 CONNECT = 30  # seconds until a scheduler is given up
 MOST_SUSPECTS = 10_000  # that are listed
+# What parts list comes together from all of them.
+COMPACT = {"row": np.uint32, "label": np.uint8, "suggested": np.uint8, "group": np.uint8}
 NOBODY = pd.DataFrame(columns=["row", "label", "suggested", "loss", "probability", "group", "doubt", "piece"])
 
 
@@ -360,6 +362,7 @@ class Partitions:
             tables.append(table)
             index.append(places + self.bases[place])
             where.append(pd.DataFrame({"file": table.name, "row": table.rows}, index=index[-1]))
+        release_memory()
         return join_tables(self.source.name, tables, np.concatenate(index), pd.concat(where), [])
 
 
@@ -468,7 +471,7 @@ def list_strongest(
     found = found[found["label"] != found["suggested"]]
     few = found[:most]
     doubt = few["loss"] if chances is None else 1.0 - own_chances(part, chances)[few["row"]]
-    return len(found), few.assign(doubt=doubt)
+    return len(found), few.assign(doubt=doubt).astype(COMPACT)
 
 
 def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFrame]:
@@ -483,7 +486,7 @@ def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFra
         "probability": chances[few].max(axis=1).astype(float),
         "group": part.groups[few],
     }
-    return len(rows), pd.DataFrame(told | {"doubt": doubt[few]})
+    return len(rows), pd.DataFrame(told | {"doubt": doubt[few]}).astype(COMPACT)
 
 
 def read_rows(

@@ -504,7 +504,9 @@ def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np
     """Return a column as doubles, NaN where missing, dates as days; refuse what contradicts how it was learnt."""
     column = find_column(table, name, "what the model learns from")
     if learnt.kind == "dates":
-        return _as_days(table, name)
+        return as_days(
+            table, name, "a column of dates must have them", f"leave {spell('--dates')} out when you train"
+        )
     parsed = table._parsed.pop(name, None) or parse_numbers(column, table.reading.decimal)
     if parsed.odd.any():
         _refuse_mixture(table, name, parsed, decided=True)
@@ -512,15 +514,15 @@ def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np
     return parsed.numbers
 
 
-def _as_days(table: InputTable, name: str) -> NDArray[np.float64]:
-    """Return a column of dates as days."""
+def as_days(table: InputTable, name: str, what: str, otherwise: str) -> NDArray[np.float64]:
+    """Return a column of dates as days; refuse what is no date, in the words of whoever asks for it."""
     texts = canonical(table.frame[name])
     days = days_since_1970(texts)
     if isinstance(days, str):
         raise InvalidInputError(
-            f"a column of dates must have them as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
-            f"{name_rows(table.name, texts.index[texts == days][:1])}, which is none, or "
-            f"could mean two days: write them so, or leave {spell('--dates')} out when you train"
+            f"{what} as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
+            f"{name_rows(table.name, texts.index[texts == days][:1])}, which is none, or could mean two days: write "
+            f"them so, or {otherwise}"
         )
     return days
 

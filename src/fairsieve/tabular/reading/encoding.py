@@ -23,13 +23,12 @@ from fairsieve.tabular.reading.columns import (
     Kind,
     Problems,
     Reading,
+    as_days,
     as_numbers,
     canonical,
-    days_since_1970,
     find_column,
     is_text,
     kind_of,
-    name_rows,
     number_format,
     number_style,
     used_texts,
@@ -119,14 +118,7 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     if distinct == 0:
         return Feature(name, "categories", missing, distinct, "no row has a value")
     if name in asked.dates:
-        texts = canonical(column)
-        odd = days_since_1970(texts)
-        if isinstance(odd, str):
-            raise InvalidInputError(
-                f"{spell('--dates')} must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of "
-                f"{table.name} has {odd!r} in {name_rows(table.name, texts.index[texts == odd][:1])}, which is none, "
-                "or could mean two days: write them so, or leave the option out"
-            )
+        as_days(table, name, f"{spell('--dates')} must be a column of dates, written", "leave the option out")
         return Feature(name, "numbers", missing, distinct, dates=True)
     chosen = name in asked.categories
     made = Feature(name, "categories", missing, distinct)
