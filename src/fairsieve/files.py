@@ -20,6 +20,7 @@ try:
 except ImportError:  # Windows, where nobody else is waited for
     fcntl = None  # type: ignore[assignment]
 
+OTHER_FORMATS = (".parquet", ".xlsx", ".xls", ".gz", ".bz2", ".xz", ".zip")
 CHUNK = 2**16  # bytes unpacked at a time
 MOST_MEMBERS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, or somebody's part of it
@@ -125,15 +126,7 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
         raise InvalidInputError(
             f"{spell(option)} must be a file to write; {path} is a folder: name a file in it"
         )
-    if path.suffix.lower() in (
-        ".parquet",
-        ".xlsx",
-        ".xls",
-        ".gz",
-        ".bz2",
-        ".xz",
-        ".zip",
-    ):  # what is written is CSV
+    if path.suffix.lower() in OTHER_FORMATS:  # what is written is CSV
         name = path.with_suffix("").with_suffix(".csv")
         raise InvalidInputError(f"{spell(option)} must be a CSV file; got {path}: name it {name}")
     if (path.exists() or path.is_symlink()) and not force:
