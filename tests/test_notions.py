@@ -26,7 +26,7 @@ from fairsieve.report.text import load_sentences
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.ratios import comparisons
 from fairsieve.training.ratio_search import find_rate_gaps
 from tests.support.strategies import predictions
 

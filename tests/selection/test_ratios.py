@@ -16,8 +16,7 @@ from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.fairness import comparisons
-from fairsieve.selection.ratios import cell_sizes, class_shares, find_loss_gaps, move_ratios
+from fairsieve.selection.ratios import cell_sizes, class_shares, comparisons, find_loss_gaps, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

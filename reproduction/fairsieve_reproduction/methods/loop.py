@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan, Rules
-from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.ratios import comparisons
 from fairsieve.training.fit import check_data, check_selection, run_training
 from fairsieve.training.linear import LinearTrainer, linear_scores
 from fairsieve.training.result import Fitted

@@ -21,7 +21,7 @@ from fairsieve.metrics import Rates
 from fairsieve.notions import EO, find_notion
 from fairsieve.optional import is_dask
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import positive_code
+from fairsieve.selection.ratios import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.points import accuracy_gain
 from fairsieve.training.ratio_search import RateGap, SolverSettings, choose_point

@@ -35,7 +35,7 @@ from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import positive_code
+from fairsieve.selection.ratios import positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel

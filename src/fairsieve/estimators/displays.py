@@ -25,7 +25,7 @@ from fairsieve.notions import EO, find_notion
 from fairsieve.optional import require
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import positive_code
+from fairsieve.selection.ratios import positive_code
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)

@@ -19,7 +19,7 @@ from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
-from fairsieve.selection.fairness import positive_code
+from fairsieve.selection.ratios import positive_code
 from fairsieve.validation import shown
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.epoch import Batching
-from fairsieve.selection.fairness import SignalName
+from fairsieve.selection.ratios import SignalName
 from fairsieve.validation import check_share
 
 

@@ -24,15 +24,16 @@ from fairsieve.selection.batches import (
     share_edges,
 )
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
     Balance,
     LossGap,
+    SignalName,
     balanced_ratios,
     cell_caps,
     cell_sizes,
     check_ratio_table,
     class_shares,
+    comparisons,
     estimate_ratios,
     find_loss_gaps,
     move_ratios,

@@ -1,8 +1,11 @@
-"""The ratios λ(y, z): the paper's step that follows the gaps, and balance, which does not; and clean ratios by cell.
+"""What is compared between groups, the ratios λ(y, z) that follow it or balance groups, and clean ratios by cell.
 
 The paper moves one class by one fixed step (:func:`move_ratios`) towards the group with the higher training loss. A
 training loss cannot tell "not learned yet" from "wrong", so a network's ratios follow no gap by themselves:
 :class:`Balance` weights the groups of a class by (their share of what is kept)^α. Only gaps on held-out samples move α.
+
+A notion of fairness is a list of *comparisons* here. Each looks at the cells of one class and at the losses of their
+samples against one target label, and says which group's ratio should rise; :mod:`fairsieve.notions` lists them.
 
 Clean ratios by cell are given as a table, or estimated from how many labels of each cell are doubted.
 """
@@ -10,17 +13,50 @@ Clean ratios by cell are given as a table, or estimated from how many labels of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import NOTIONS, OWN_LABEL, Comparisons, find_notion
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
+SignalName = Literal["loss", "error"]
+
 CHANCE = 2.0  # standard errors up to which a gap may be chance
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
+
+
+def positive_code(fairness: str, cells: Cells, pos_label: Any | None = None) -> int:
+    """Return the code of the positive class; −1 where there are more than two, and none is named or needed.
+
+    >>> positive_code("equal_opportunity", Cells.of(["no", "yes"], ["a", "b"]))
+    1
+    """
+    needed = find_notion(fairness).needs_positive or len(cells.classes) <= 2 or pos_label is not None
+    return cells.class_index(pos_label) if needed else -1
+
+
+def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> Comparisons:
+    """Return what ``fairness`` compares between the groups of ``cells``; nothing when it is None.
+
+    Examples
+    --------
+    >>> comparisons("equal_opportunity", Cells.of([0, 1], ["a", "b"])).rows
+    [(0, 1, 1)]
+    """
+    if fairness is None:
+        return Comparisons((OWN_LABEL,), [], by_group=False)
+    notion = find_notion(fairness)
+    if notion.list_comparisons is None:
+        able = ", ".join(name for name, one in NOTIONS.items() if one.list_comparisons is not None)
+        raise InvalidInputError(
+            f"fairness must be one of {able} where the losses of cells are compared, as batch samplers, fit and the "
+            f"paper's methods do; got {notion.name!r}: FairRobustClassifier and SieveClassifier take it"
+        )
+    return notion.list_comparisons(cells.shape[0], positive_code(fairness, cells, pos_label))
 
 
 def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -64,7 +100,7 @@ def find_loss_gaps(
     sizes : array of shape (classes, groups)
         Selected samples of each cell, or what :func:`cell_sizes` makes of them.
     rows, by_group
-        See :mod:`fairsieve.selection.fairness`.
+        See :class:`fairsieve.notions.Comparisons`.
     has_ungrouped : bool
         Whether the last column holds the samples without a group, which are not compared.
     """

@@ -14,7 +14,7 @@ from fairsieve.notions import EO, find_notion
 from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.fairness import SignalName
+from fairsieve.selection.ratios import SignalName
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import (
     check_at_least,
