@@ -406,6 +406,7 @@ def find_hashes(
 
 def encode_part(raw: RawPart, prepared: Preparation, shape: tuple[int, int]) -> Part:
     """Encode rows."""
+    release_memory()  # of the part before
     return Part(prepared.compact(raw.values), raw.labels, raw.groups, shape, held=raw.held)
 
 
