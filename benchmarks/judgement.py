@@ -2,7 +2,7 @@
 
     python benchmarks/judgement.py --records judgement.jsonl --seeds 10
     python benchmarks/judgement.py --records judgement.jsonl --show
-    python benchmarks/judgement.py --records quick.jsonl --quick 200
+    python benchmarks/judgement.py --records quick.jsonl --quick 200 --first 1000
 
 Each run draws a table, makes some of its labels wrong, and trains the plain and the fair model, fold by fold, so that
 every row is predicted by models that did not see it. Both are judged by these predictions; the models of the first fold
@@ -225,6 +225,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--quick", type=int, default=0, metavar="RUNS")
+    parser.add_argument("--first", type=int, default=0, help="number of the first quick run: other draws")
     parser.add_argument("--show", action="store_true")
     asked = parser.parse_args()
     records = (
@@ -236,7 +237,7 @@ def main() -> None:
         done = {(one["table"], one["kind"], one["seed"]) for one in records}
         with asked.records.open("a", encoding="utf-8") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for number in range(asked.quick):
+            for number in range(asked.first, asked.first + asked.quick):
                 if not any(one["seed"] == number for one in records):
                     records.append(run_quickly(number))
                     print(json.dumps(records[-1]), file=file, flush=True)
