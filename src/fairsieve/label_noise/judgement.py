@@ -193,16 +193,12 @@ class Judgement:
 
     def class_shares(self, label: int) -> list[Score]:
         """Return the share of each group that has a class, given as its code."""
-        scores: list[list[Score]] = []
-        for world in self.worlds():
-            value, drawn = (
-                part[:, label].sum(axis=-1) / np.maximum(part.sum(axis=(-3, -1)), 1e-300)
-                for part in (world[0].value[None], world[0].drawn)
-            )
-            scores.append(
-                [bound_value(float(share), drawn[:, place]) for place, share in enumerate(value[0])]
-            )
-        return [_widest(list(one)) for one in zip(*scores, strict=True)]
+        worlds = [[_rate(part, "class_share", label)[0] for part in world[0]] for world in self.worlds()]
+        groups = range(self.judged.cells.shape[1])
+        return [
+            _widest([bound_value(float(value[group]), drawn[:, group]) for value, drawn in worlds])
+            for group in groups
+        ]
 
     def more_alike(self, first: int = 0, second: int = -1) -> Claim:
         """Say whether the second model treats groups more alike."""
@@ -424,6 +420,8 @@ def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
         hits, people = np.einsum("...yzy->...z", tables), tables.sum(axis=(-3, -1))
     elif name == "selection_rate":
         hits, people = tables[..., label].sum(axis=-2), tables.sum(axis=(-3, -1))
+    elif name == "class_share":
+        hits, people = tables[..., label, :, :].sum(axis=-1), tables.sum(axis=(-3, -1))
     elif name == "precision":
         hits, people = tables[..., label, :, label], tables[..., label].sum(axis=-2)
     elif name == "true_positive_rate":
