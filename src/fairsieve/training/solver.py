@@ -5,8 +5,8 @@ Points of two kinds are compromises between accuracy and equal rates:
 1. *Weights* are moved between the cells, as :mod:`~fairsieve.training.ratio_search` says, from the model with natural
    ratios or from the one under which class and group are independent (reweighing [1]_). This is the paper's way, and
    the one that survives labels that are wrong on purpose.
-2. *Gaps of smoothed rates* are constrained ever more tightly, see :mod:`~fairsieve.training.constraints`. This
-   reaches what weights cannot, as where the group is no feature.
+2. *Gaps of smoothed rates* are constrained ever more tightly, see :mod:`~fairsieve.training.constraints`, where a
+   tolerance was named that weights do not reach, as where the group is no feature.
 
 Both are judged by the same rates of the same rows, with labels as they are believed, by models that did not see a row
 where rows are few. The path keeps the points that no other beats in both accuracy and gap.
@@ -181,6 +181,10 @@ class _Solver:
             stopped = "cost"
         elif self.budget.is_spent:
             stopped = "limit"
+        elif (
+            self.settings.tolerance is None
+        ):  # constraints might reach it, and nobody asked for what they cost
+            stopped = "cost"
         held_out = bool(self.first)
         return Solution(
             points, natural, plain, chosen, self.tolerance, stopped, self.budget.done, held_out, together
@@ -201,8 +205,9 @@ class _Solver:
             best, self.train_at, self.natural, self.settings, self.tolerance, self.budget
         ):
             self.keep(point)
-        # A given ratio says that many labels are wrong, on purpose perhaps: constraints would learn from those too.
-        if not self.is_met and (self.settings.clean_ratio >= 1.0 or self.settings.tolerance is not None):
+        # A model under constraints fits the very gaps that it is judged by, and on other rows it keeps less of what it
+        # seems to gain than weights do. So it is trained where somebody named a tolerance that weights do not reach.
+        if not self.is_met and self.settings.tolerance is not None:
             self.found.extend(self.constrain(natural))
         self.blend()
 
@@ -277,8 +282,7 @@ class _Solver:
                 state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
             ):
                 self.keep(point)
-        is_named = self.settings.tolerance is not None
-        if not self.is_met and (is_named or end.lagrangian is not None):
+        if not self.is_met and self.settings.tolerance is not None:
             able = [point for point in self.found if point.lagrangian is not None]
             fairest = min(able, key=lambda point: point.gap, default=None)
             self.found.extend(self.constrain(self.found[0], fairest if end.lagrangian is None else end))
