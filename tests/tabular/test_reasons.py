@@ -132,7 +132,9 @@ CASES = [
     ((-0.06, -0.03), (-0.01, 0.02), "keep-plain", "worse", "plain", "plain"),
     ((-0.005, 0.004), (-0.02, 0.02), "keep-plain", "alike", "plain", "fair"),
     ((-0.005, 0.004), (-0.1, 0.07), "cannot-tell", "unknown", "plain", "fair"),
-    ((-0.06, -0.03), (-0.1, 0.14), "cannot-tell", "unknown", "plain", "plain"),  # it loses, and gains nothing
+    # It loses, surely or as measured, and gains nothing.
+    ((-0.06, -0.03), (-0.1, 0.14), "cannot-tell", "unknown", "plain", "plain"),
+    ((-0.03, 0.02), (-0.1, 0.14), "cannot-tell", "unknown", "plain", "plain"),
 ]
 
 

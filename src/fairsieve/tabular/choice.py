@@ -63,7 +63,8 @@ def choose_model(found: Evaluation, asked: TableSettings) -> Choice:
     if named and why in ("alike", "fair enough"):  # either will do, and the user has said which
         outcome = "your-call"
     stored: Literal["plain", "fair"] = "plain"
-    if outcome == "use-fair" or (named and outcome != "keep-plain" and not _loses(change)):
+    follows = outcome == "your-call" or (outcome == "cannot-tell" and not _loses(change))
+    if outcome == "use-fair" or (named and follows):
         stored = "fair"
     open_ = outcome == "cannot-tell" and found.gaps
     rows, checks = _needed(found, change) if open_ else (None, None)
@@ -110,8 +111,9 @@ def _small(found: Evaluation) -> float:
 
 
 def _loses(change: dict[str, Score]) -> bool:
-    """Return whether accuracy is lost beyond its error, and the disparity no smaller: never kept, whatever is named."""
-    return change["accuracy"].interval[1] < 0 and change["disparity"].value >= 0
+    """Return whether a fair model is measured to gain nothing and to lose something: never kept, whatever is named."""
+    accuracy, disparity = change["accuracy"].value, change["disparity"].value
+    return accuracy <= 0 <= disparity and accuracy != disparity
 
 
 def _needed(found: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
