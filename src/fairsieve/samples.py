@@ -136,6 +136,9 @@ def _stored_values(features: Any) -> NDArray[Any]:
     return np.asarray(features.data if sparse.issparse(features) else features)
 
 
+LARGEST = 1e100  # weight of a sample
+
+
 def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) -> NDArray[np.float64]:
     """Check that there is one finite weight of at least 0 per sample, and ``some`` above 0; return doubles.
 
@@ -155,6 +158,11 @@ def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) 
         raise InvalidInputError(
             f"sample_weight must be finite and not negative; got {shown(weights[first])} in row {first}: a weight of 0 "
             "leaves a sample out"
+        )
+    if weights.max(initial=0.0) > LARGEST:
+        raise InvalidInputError(
+            f"sample_weight must be at most {LARGEST:g}, so that products of sums are finite; got {weights.max():g}: "
+            "divide the weights by their mean"
         )
     if some and samples and not weights.any():
         raise InvalidInputError(

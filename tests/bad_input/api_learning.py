@@ -84,6 +84,8 @@ ENTRIES = [
         "device", "must be one that torch can use here", "got 'gpu'", "leave it out"),
     Bad("fit: a negative weight", lambda: trained(sample_weight=[-1.0, *[1.0] * 39]),
         "sample_weight", "must be finite and not negative", "got -1.0 in row 0", "a weight of 0 leaves a sample out"),
+    Bad("fit: weights whose sums are infinite", lambda: trained(sample_weight=[1e300] * 40),
+        "sample_weight", "must be at most 1e+100", "got 1e+300", "divide the weights by their mean"),
     Bad("fit: one class", lambda: trained(data=Samples(X, [0] * 40, GROUPS)),
         "data", "must have two or more classes", "got [0]", "two or more classes"),
     Bad("fit: an evaluation set with other groups", lambda: trained(evaluation=Samples(X, LABELS, ["c"] * 40)),
