@@ -16,7 +16,7 @@ import pytest
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import write_whole
+from fairsieve.files import make_folder, write_whole
 
 STOPPED = """
 import os, pickle, signal, sys
@@ -60,6 +60,21 @@ def test_the_next_run_clears_what_a_killed_one_left_and_leaves_a_running_one_alo
     shutil.rmtree(tmp_path / "run")
     result.save(tmp_path / "run")
     assert names(tmp_path) == [".other.x1.part", ".run.x1", "run"]
+
+
+def test_a_folder_that_another_run_took_for_stale_is_made_again(result, tmp_path, monkeypatch):
+    made = []
+
+    def make_and_lose(option, folder):
+        make_folder(option, folder)
+        made.append(folder)
+        if len(made) == 1:
+            folder.rmdir()
+
+    monkeypatch.setattr("fairsieve.tabular.report.files.make_folder", make_and_lose)
+    result.save(tmp_path / "run")
+    assert len(made) == 2
+    assert names(tmp_path) == ["run"]
 
 
 def test_a_full_disk_is_named_with_the_file_as_it_would_be_called_and_nothing_is_left(

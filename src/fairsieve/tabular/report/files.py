@@ -66,8 +66,11 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     clear_stale(there, out.name)
     part = there / f".{out.name}.{secrets.token_hex(6)}.part"
     try:
-        make_folder("--out", part)  # with the rights that the umask leaves
-        with hold(part):
+        with contextlib.ExitStack() as held:
+            while not part.exists():  # another run takes it for stale in the moment before it is held
+                make_folder("--out", part)  # with the rights that the umask leaves
+                with contextlib.suppress(FileNotFoundError):
+                    held.enter_context(hold(part, wait=True))
             yield part
         with output_errors(asked):
             out.parent.mkdir(parents=True, exist_ok=True)
