@@ -144,6 +144,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     estimate_: CleanRatioEstimate | None
+    tolerance: float | None
 
     def at(self, *, tolerance: float) -> Any:
         """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
@@ -161,8 +162,10 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidInputError("at() needs keep_path=True, which fits the classifier of every round")
         smallest = float(self.path_["gap"].min())
         if smallest > wanted:
+            way_out = "see path_" if self.tolerance is not None else f"name it in a fit, tolerance={wanted}"
             raise InvalidInputError(
-                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
+                "tolerance must be at least the smallest gap of the path, "
+                f"{smallest:.3f}; got {wanted}: {way_out}"
             )
         chosen = copy(self)
         chosen.tolerance = chosen.tolerance_ = wanted

@@ -18,23 +18,27 @@ class Summary:
     """Samples, selection, weight, clean ratio and gap of every cell, and what comes next.
 
     *weight* is how often a sample of the cell is trained on, beside the average sample. *gap* is the difference that
-    the last update found between the groups of the class, and stands beside the group that should rise.
+    the last update found between the groups of the class, and stands beside the group that should rise. A column of
+    which nothing is known is left out.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.rows = _rows(plan)
+        rows = _rows(plan)
+        shown = [place for place in range(len(HEADINGS)) if any(row[place] for row in rows)]
+        self.headings = [HEADINGS[place] for place in shown]
+        self.rows = [tuple(row[place] for place in shown) for row in rows]
         self.next = _next_step(plan)
 
     def __str__(self) -> str:
         import pandas as pd  # which takes long to import
 
-        table = pd.DataFrame(self.rows, columns=list(HEADINGS))
+        table = pd.DataFrame(self.rows, columns=self.headings)
         return f"{table.to_string(index=False)}\n{self.next}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return table_html("The sampler", HEADINGS, self.rows, [self.next])
+        return table_html("The sampler", self.headings, self.rows, [self.next])
 
 
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
