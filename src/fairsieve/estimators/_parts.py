@@ -53,7 +53,7 @@ class PartTable:
                 f"the share of right labels is estimated on a sample of {self.checked.given:,} of "
                 f"{self.parts.samples:,} rows; pass clean_ratio to give it",
                 FairsieveWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def roles(self, rule: Rule | None, share: float, ridge: float) -> tuple[Any, Any, Any]:

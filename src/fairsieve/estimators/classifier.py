@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,8 @@ from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.points import Point
+from fairsieve.training.points import Point, Solution
+from fairsieve.training.ratio_search import SolverSettings
 from fairsieve.training.rows import Table
 from fairsieve.training.solver import MANY, Folds, solve
 from fairsieve.validation import check_positive
@@ -51,6 +53,30 @@ MOST_CLASSES, FEW_CLASSES = 100, 10  # more are ids or numbers, not classes; of 
 LARGEST = 1e150
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What a fit solves for.
+
+    Attributes
+    ----------
+    roles : Table
+        The rows as they are trained on, believed, judged and given.
+    folds : Folds or None
+    ridge, clean_ratio : float
+    looked_at : LinearRows
+        The rows as they came; of a table in parts, its sample.
+    arrangement : Arrangement or None
+        How the rows of ``roles`` follow from these.
+    """
+
+    roles: Table
+    folds: Folds | None
+    ridge: float
+    clean_ratio: float
+    looked_at: LinearRows
+    arrangement: Arrangement | None
 
 
 class FairRobustClassifier(FairEstimator):
@@ -227,16 +253,9 @@ class FairRobustClassifier(FairEstimator):
         if self.ridge != "auto":
             check_positive("ridge", self.ridge)
         rule = ThresholdRule.parse(self.threshold)
-        table, verified = None, None
-        if isinstance(X, PartTable):  # of fairsieve.tabular
-            table, checked = X, X.checked
-            verified = check_verification(checked, verified_labels, verified_weight)
-        elif is_dask(X):
-            table = DaskTable(self, X, y, sensitive_features, sample_weight, verified_labels)
-            checked = table.checked
-        else:
-            checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
-            verified = check_verification(checked, verified_labels, verified_weight)
+        table, checked, verified = self._check_samples(
+            X, y, sensitive_features, sample_weight, verified_labels, verified_weight
+        )
         cells = checked.data.cells
         check_two_classes(rule, cells)
         without = np.inf
@@ -251,6 +270,42 @@ class FairRobustClassifier(FairEstimator):
             warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)
         chances_of = self._estimate(checked, verified)
+        rows = self._prepare_rows(table, checked, chances_of)
+        with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
+            settings = self._settings(
+                cells,
+                compared,
+                clean_ratio=rows.clean_ratio,
+                threshold=rule,
+                report=report,
+                ceiling=without if compared else np.inf,
+            )
+            solution = solve(rows.roles, settings, rows.folds, rows.ridge)
+            if rows.arrangement is not None:
+                arranged = cast("LinearRows", rows.roles.given)
+                solution = rows.arrangement.restore(solution, rows.looked_at, arranged)
+        self.ridge_ = rows.ridge
+        self._remember(solution, settings, checked, rows.clean_ratio)
+        self._list_doubted(table, checked, rows, solution)
+        self._tell()
+        return self
+
+    def _check_samples(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, labels: Any, weight: Any
+    ) -> tuple[PartTable | None, Checked, Verification | None]:
+        """Check what ``fit`` was given; of a table in parts, return the table and a sample of its rows."""
+        if is_dask(X):
+            dask = DaskTable(self, X, y, sensitive_features, sample_weight, labels)
+            return dask, dask.checked, None
+        table = X if isinstance(X, PartTable) else None  # of fairsieve.tabular
+        if table is not None:
+            checked = table.checked
+        else:
+            checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
+        return table, checked, check_verification(checked, labels, weight)
+
+    def _prepare_rows(self, table: PartTable | None, checked: Checked, chances_of: Rule | None) -> _Rows:
+        """Say in which roles rows are solved for: believed, corrected, left out, arranged, dealt to folds."""
         believed, given, clean_ratio = self._believe(checked)
         looked_at, arranged, arrangement = given, checked, None
         if table is None and self.device in (None, "cpu") and given.samples * given.columns <= MOST_ARRANGED:
@@ -279,19 +334,13 @@ class FairRobustClassifier(FairEstimator):
         if to_true is not None and arrangement is not None:
             to_true = to_true[arrangement.groups]
         judged = believed if to_true is None else given
-        with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
-            settings = self._settings(
-                cells,
-                compared,
-                clean_ratio=clean_ratio,
-                threshold=rule,
-                report=report,
-                ceiling=without if compared else np.inf,
-            )
-            solution = solve(Table(train, believed, judged, given, to_true), settings, folds, ridge)
-            if arrangement is not None:
-                solution = arrangement.restore(solution, looked_at, given)
-        self.ridge_ = ridge
+        roles = Table(train, believed, judged, given, to_true)
+        return _Rows(roles, folds, ridge, clean_ratio, looked_at, arrangement)
+
+    def _remember(
+        self, solution: Solution, settings: SolverSettings, checked: Checked, clean_ratio: float
+    ) -> None:
+        """Set what is known of the path and of the model that was chosen, or of the plain one where it is kept."""
         self._solution, self._points, self._positive = solution, solution.points, settings.positive
         self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
@@ -305,7 +354,7 @@ class FairRobustClassifier(FairEstimator):
         chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
         self.path_index_ = chosen
         self.comparison_, self._comparisons, self._selects = None, [], clean_ratio < 1.0
-        if compared and solution.stopped != "interrupted":
+        if settings.named_groups and solution.stopped != "interrupted":
             self._comparisons = [
                 compare_models(
                     table,
@@ -318,6 +367,7 @@ class FairRobustClassifier(FairEstimator):
             ]
             self.comparison_ = self._comparisons[chosen]
         self.is_plain_ = self._prefers_plain()
+        cells = checked.data.cells
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
         self.plain_model_ = self._at_threshold(
             self._as_sklearn(solution.plain.linear), self._read_threshold(solution.plain)
@@ -325,23 +375,30 @@ class FairRobustClassifier(FairEstimator):
         self.path_models_ = [self._as_sklearn(point.linear) for point in solution.points]
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.chosen)
+
+    def _list_doubted(
+        self, table: PartTable | None, checked: Checked, rows: _Rows, solution: Solution
+    ) -> None:
+        """List the labels to check and the rows that were believed, for each point where each selected its own."""
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
         by_natural = self.is_plain_ or solution.chosen.lagrangian is not None
         chosen_point = solution.natural if by_natural else solution.chosen
         self._believed: dict[str, NDArray[np.int64]] = {}
         self._kept = checked.rows
         linear = LinearModel(self.coef_, self.intercept_)
-        self._suspects, self._selected = self._doubt(checked, looked_at, chosen_point, linear, clean_ratio)
+        self._suspects, self._selected = self._doubt(
+            checked, rows.looked_at, chosen_point, linear, rows.clean_ratio
+        )
         if table is not None:
             table.list_suspects(self, chosen_point)
-        elif self._selects and given.samples <= MANY:
+        elif self._selects and rows.roles.given.samples <= MANY:
             # Where gaps were constrained, the model with natural ratios had selected the rows.
             selecting = [each if each.lagrangian is None else solution.natural for each in self._points]
             pairs = zip(selecting, self._points, strict=True)
-            doubts = [self._doubt(checked, looked_at, by, each.linear, clean_ratio) for by, each in pairs]
+            doubts = [
+                self._doubt(checked, rows.looked_at, by, each.linear, rows.clean_ratio) for by, each in pairs
+            ]
             self._keep_doubts(dict(enumerate(doubts)))
-        self._tell()
-        return self
 
     def _gap_without(self, *samples: Any) -> float:
         """Return the widest gap that training without the checked labels leaves, as it judges itself.
