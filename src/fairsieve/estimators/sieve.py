@@ -28,7 +28,7 @@ from fairsieve.estimators._rounds import CrossFit, Entries, Round, Rounds
 from fairsieve.estimators.base import FairEstimator, PlainComparison, check_two_classes, compare_models
 from fairsieve.files import make_folder
 from fairsieve.inputs import Checked, read_seed, warn_of_groups
-from fairsieve.label_noise.estimate import by_cell, estimate_of
+from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell, estimate_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio, suspects_of
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
@@ -163,6 +163,8 @@ class SieveClassifier(FairEstimator):
     'met'
     """
 
+    estimate_: CleanRatioEstimate
+
     def __init__(
         self,
         estimator: Any,
@@ -250,64 +252,77 @@ class SieveClassifier(FairEstimator):
             if not verified.enough:
                 checked = checked._replace(data=checked.data.with_labels(verified.correct(checked.data)))
         self.estimate_ = estimate_of(checked, seed, verified)
-        data = checked.data
-        entries = Entries.of(self.estimate_, data.cells, self.clean_ratio)
-        plain = TrainingTask(
-            estimator=self.estimator,
-            X=X,
-            labels=data.labels,
-            classes=np.asarray(cells.classes, dtype=data.labels.dtype),
-            fit_params=fit_params,
-            own=weighted_rows(sample_weight, given)[
-                1
-            ],  # as they are: their mean may matter to the classifier
-        )
-        task = plain
-        if entries.chances is not None:
-            task = plain.under(plain.classes[entries.cells.label_codes], entries.rows)
-        pairs = [(entries.find(seen), entries.find(tested)) for seen, tested in folds]
-        out_of_fold: Any = TrainingTask.out_of_fold
-        if self.checkpoint_dir is not None:
-            make_folder("checkpoint_dir", Path(self.checkpoint_dir))
-            _check_picklable(fit_params)
-            out_of_fold = joblib.Memory(self.checkpoint_dir, verbose=0).cache(out_of_fold, ignore=["n_jobs"])
-
-        fits = CrossFit(
-            plain=plain,
-            task=task,
-            entries=entries,
-            features=data.features,
-            folds=folds,
-            pairs=pairs,
-            cleaning=self._propose_cleaning(checked, entries, folds, seed),
-            predict=out_of_fold,
-            n_jobs=self.n_jobs,
-        )
+        own = weighted_rows(sample_weight, given)[1]  # as they are: their mean may matter to the classifier
+        fits = self._divide(checked, X, own, fit_params, folds, seed)
         compared = sensitive_features is not None and cells.named_groups > 1
         counts = np.ones(len(cells)) if checked.weights is None else checked.weights
         with progress_bar("sieving", self._most_updates, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
             aim = None if self.tolerance is not None else self.max_accuracy_loss
-            search = Rounds(fits, counts[entries.rows], settings, rule, aim)
+            search = Rounds(fits, counts[fits.entries.rows], settings, rule, aim)
             self.stopped_ = search.run()
+        self._kept, self._cells, self._given = rows, checked.data.cells, given
+        best = self._compare_rounds(search, settings)
+        self._remember(search, fits, checked.data, best)
+        self._tell()
+        return self
+
+    def _divide(
+        self, checked: Checked, X: Any, own: Any, fit_params: dict[str, Any], folds: Folds, seed: int
+    ) -> CrossFit:
+        """Say what is fitted: plainly, under the labels that may be right, and without each fold."""
+        data = checked.data
+        entries = Entries.of(self.estimate_, data.cells, self.clean_ratio)
+        classes = np.asarray(data.cells.classes, dtype=data.labels.dtype)
+        plain = TrainingTask(
+            estimator=self.estimator, X=X, labels=data.labels, classes=classes, fit_params=fit_params, own=own
+        )
+        task = plain
+        if entries.chances is not None:
+            task = plain.under(plain.classes[entries.cells.label_codes], entries.rows)
+        out_of_fold: Any = TrainingTask.out_of_fold
+        if self.checkpoint_dir is not None:
+            make_folder("checkpoint_dir", Path(self.checkpoint_dir))
+            _check_picklable(fit_params)
+            out_of_fold = joblib.Memory(self.checkpoint_dir, verbose=0).cache(out_of_fold, ignore=["n_jobs"])
+        return CrossFit(
+            plain=plain,
+            task=task,
+            entries=entries,
+            features=data.features,
+            folds=folds,
+            pairs=[(entries.find(seen), entries.find(tested)) for seen, tested in folds],
+            cleaning=self._propose_cleaning(checked, entries, folds, seed),
+            predict=out_of_fold,
+            n_jobs=self.n_jobs,
+        )
+
+    def _compare_rounds(self, search: Rounds, settings: SolverSettings) -> int:
+        """Compare the rounds with the plain one, and choose one: 0, where the plain classifier is kept."""
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
         together = [search.predict_together(rounds[0], each) for each in rounds]
         known = {"believed": bool(self.estimate_.credible), "held_out": self.cv is not None}
         self._comparisons: dict[int, PlainComparison] = {
             place: compare_models(together[place], settings, **known)
             for place in range(len(rounds))
-            if compared and place
+            if settings.named_groups and place
         }
         best = self._choose_round(rounds, together, settings)
         self.comparison_ = self._comparisons.get(best)
-        best = 0 if self._prefers_plain() else best
-        plain_copy = plain.fit(None)
-        chosen = plain_copy if best == 0 else task.fit(rounds[best].weights)
+        return 0 if self._prefers_plain() else best
+
+    def _remember(self, search: Rounds, fits: CrossFit, data: Samples, best: int) -> None:
+        """Fit the classifier of the round that was chosen to all rows, and set what is known of each round."""
+        rounds, entries = search.done_rounds, fits.entries
+        plain_copy = fits.plain.fit(None)
+        chosen = plain_copy if best == 0 else fits.task.fit(rounds[best].weights)
         if self.keep_path:
             again = {0: plain_copy, best: chosen}
-            self._copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
+            self._copies = [
+                again.get(number) or fits.task.fit(each.weights) for number, each in enumerate(rounds)
+            ]
             self.path_models_ = [copy.estimator for copy in self._copies]
-        self.classes_ = plain.classes
+        self.classes_ = fits.plain.classes
         self.clean_ratio_, self.flip_rates_ = entries.clean_ratio, entries.flip_rates
         self.n_iter_ = len(rounds) - 1
         self._points = entries.by_sample(rounds, data.cells)
@@ -319,7 +334,6 @@ class SieveClassifier(FairEstimator):
             ],
             columns=["accuracy", "gap", "selected", "threshold"],
         )
-        self._kept, self._cells, self._given = rows, data.cells, given
         self.sensitive_values_ = data.cells.groups
         self.plain_model_ = self._at_threshold(plain_copy.estimator, thresholds[0])
         places = range(len(rounds)) if self.keep_path else [best]
@@ -328,8 +342,6 @@ class SieveClassifier(FairEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self._tell()
-        return self
 
     def _propose_cleaning(
         self, checked: Checked, entries: Entries, folds: Folds, seed: int
