@@ -1,6 +1,6 @@
 """Measure ``train``, ``audit`` and ``predict`` on more rows than the memory allowed holds, in parts.
 
-    python benchmarks/partitions.py               # 3·10⁷ rows × 20 in 60 files, --memory 4GB: twenty minutes on two cores
+    python benchmarks/partitions.py        # 3·10⁷ rows × 20 in 60 files, --memory 4GB: twenty minutes on two cores
     python benchmarks/partitions.py --rows 3000000 --files 6 --memory 400MB --beside 1000000
 
 The files are made here, as in ``table_speed.py``. Each command runs in a process of its own; memory is that of the
