@@ -149,7 +149,7 @@ plt.show()
 #
 # Large tables are folders of files. ``tabular.train``, and ``fairsieve train`` on the command line, take the folder. What
 # does not fit into ``memory`` is read in parts: each is read, encoded and asked for sums, and no more than a few are in
-# memory at a time. Ten million rows of 20 columns in 20 files took 174 s of two cores under ``memory="1333MB"``, and no more
+# memory at a time. Ten million rows of 20 columns in 20 files took 174 s of processor time under ``memory="1333MB"``, and no more
 # than 1.6 GB in all (``benchmarks/partitions.py``). We write 30,000 and allow 5 MB. The calls are the same.
 
 import pandas as pd
