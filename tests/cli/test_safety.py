@@ -177,7 +177,7 @@ def interrupt_inside(*_, **__):
         ),
         ("benchmark.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
         (
-            "fairsieve_reproduction.runner.reproduce",
+            "fairsieve_reproduction.request.reproduce",
             "reproduce table4 --out new",
             "What is finished is in new",
         ),
