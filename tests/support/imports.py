@@ -74,6 +74,8 @@ def _top_level_imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Expr) and ast.unparse(node).startswith("require("):
+            found.add(ast.literal_eval(node.value.args[0]))
     return found
 
 
