@@ -1,4 +1,4 @@
-"""``docs/findings.md`` says what the published tables, claims and records say."""
+"""``docs/reproduction/findings.md`` says what the published tables, claims and records say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BOTH_FR_TRAINS = ("FR-Train (ours)", "FR-Train (published settings)")
 
 @cache
 def page():
-    return (DOCS / "findings.md").read_text("utf-8")
+    return (PUBLISHED / "findings.md").read_text("utf-8")
 
 
 @cache
