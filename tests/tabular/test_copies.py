@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.support.people import people
 
 from fairsieve import tabular
-from fairsieve.tabular.folds import copy_notes
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.read import read_frame
+from fairsieve.tabular.table_notes import copy_notes
 
 
 def told(frame, label="y"):

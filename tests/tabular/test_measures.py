@@ -16,7 +16,7 @@ from sklearn.calibration import calibration_curve
 from fairsieve import demographic_parity_disparity, equalized_odds_disparity, tabular
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular import evaluation
-from fairsieve.tabular.folds import deal_folds, set_aside
+from fairsieve.tabular.preparation import deal_folds, set_aside
 
 NAMES = ("a", "b", "c")
 

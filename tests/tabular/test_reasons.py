@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 from fairsieve.errors import InvalidInputError
 from fairsieve.intervals import Score
 from fairsieve.label_noise.judgement import Claim, ModelJudgement
-from fairsieve.tabular.choice import choose_model
-from fairsieve.tabular.decision import OUTCOMES, USES, Reason, Step, TableVerdict, check_fail_on, decide, tell
+from fairsieve.tabular.decision import (
+    OUTCOMES,
+    USES,
+    Reason,
+    Step,
+    TableVerdict,
+    check_fail_on,
+    choose_model,
+    decide,
+    tell,
+)
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.table_run import DroppedCell, WithSensitive

@@ -18,8 +18,8 @@ from fairsieve.tabular.evaluation import (
     evaluate,
 )
 from fairsieve.tabular.label_review import Audit, audit_table
-from fairsieve.tabular.partitions.partitions import open_table
 from fairsieve.tabular.policy import POLICY
+from fairsieve.tabular.preparation import open_table
 from fairsieve.tabular.reading.columns import InputTable, count_rows, find_column, name_rows, parse_numbers
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings

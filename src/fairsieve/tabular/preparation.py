@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from fairsieve.data.splits import find_copies
+from fairsieve.data.splits import find_copies, shuffled_places
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.inputs import find_alike
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
-from fairsieve.tabular.folds import copy_notes, set_aside
-from fairsieve.tabular.partitions.partitions import Partitions, open_table, refuse_in_parts
-from fairsieve.tabular.plain_form import reasons_to_read
-from fairsieve.tabular.policy import POLICY
+from fairsieve.tabular.model_files import reasons_to_read
+from fairsieve.tabular.partitions.partitions import Partitions, refuse_in_parts
+from fairsieve.tabular.partitions.source import find_source, parse_memory
+from fairsieve.tabular.partitions.survey import join_tables
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,
@@ -43,6 +41,7 @@ from fairsieve.tabular.reading.encoding import (
 from fairsieve.tabular.reading.read import is_frame, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
 from fairsieve.tabular.settings import TableSettings
+from fairsieve.tabular.table_notes import alike_notes, copy_notes, leak_notes
 
 LEAST_ROWS = 30  # to learn from
 
@@ -225,6 +224,26 @@ class TableProblem:
         }
 
 
+def open_table(asked: TableSettings) -> tuple[InputTable, Partitions | None]:
+    """Read a table; where it is in parts that do not fit into memory together, rows that stand for all of them."""
+    source = find_source(asked.data, parse_memory(asked.memory))
+    if source is None:
+        return read_data(asked.data, asked.reading), None
+    if not source.fits or asked.backend != "local":
+        parts = Partitions(source, asked)
+        return parts.sample.table, parts
+    tables = [table for piece in source.pieces if (table := piece.read(asked.reading)) is not None]
+    if not tables:
+        raise InvalidInputError(
+            f"{source.name} must have rows; none of its {len(source.pieces)} parts has one: name another place"
+        )
+    where = pd.concat(
+        [pd.DataFrame({"file": table.name, "row": table.rows}) for table in tables], ignore_index=True
+    )
+    notes = list(dict.fromkeys(note for table in tables for note in table.notes))
+    return join_tables(source.name, tables, where.index.to_numpy(), where, notes), None
+
+
 def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
     table, parts = open_table(asked)
@@ -357,193 +376,37 @@ def _count_seen(whole: TableProblem, table: InputTable, test: TablePart) -> int:
     return int(np.isin(hashes, known).sum())
 
 
-def few_notes(cells: Cells) -> list[str]:
-    """Name the cells that are too small to measure."""
-    few = [
-        f"{group} with {label} ({cells.counts[row, column]})"
-        for column, group in enumerate(cells.groups[: cells.named_groups])
-        for row, label in enumerate(cells.classes)
-        if cells.counts[row, column] < POLICY.fewest
-    ]
-    if not few:
-        return []
-    listed = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    text = (
-        f"Fewer than {POLICY.fewest} people to measure on, so their rates are rough and left out of the disparity: "
-        f"{listed}."
-    )
-    return [Note(text, "few")]
+# ---- Parts that are alike, copies together: a copy of a row says nothing of new people
 
 
-NEARLY_ALL = 0.98  # of the rows in which a copy says the same
-NEARLY_PERFECT = 0.98  # area under the ROC curve of one column for the label
-STANDS_IN = 0.8  # the same for the group; Adult's relationship reaches .87 for sex, marital-status .76
-MOST_NAMED = 3
-MOST_ROWS = 20_000  # on which columns are ranked
-PARTS = 100  # that numbers are cut into
-BLOCK = 64  # columns that are ranked at a time
-LEAST = 10  # rows of a class, on either side
+def deal_folds(cells: Cells, folds: int, copies: NDArray[np.int64] | None, seed: int) -> NDArray[np.int64]:
+    """Give every row a fold, 0 … folds − 1, so that each cell is spread evenly, and copies share one.
 
+    A class whose rows are all copies of one is in no fold (−1): it is learnt from only.
 
-def alike_notes(column: str, values: pd.Categorical) -> list[Note]:
-    """Warn of labels or groups that read the same: the cheapest errors there are."""
-    counts = dict(zip(values.categories, np.bincount(values.codes[values.codes >= 0]).tolist(), strict=False))
-    return [
-        Note(
-            f"{column!r} has values that read the same and are taken for different ones: "
-            f"{', '.join(f'{value!a} ({counts.get(value, 0)} rows)' for value in alike)}. Where they mean the same, "
-            "write them in one way.",
-            "warning",
-        )
-        for alike in find_alike(list(values.categories))
-    ]
-
-
-def leak_notes(
-    values: pd.DataFrame, labels: pd.Categorical, groups: pd.Categorical, label: str, sensitive: Sequence[str]
-) -> list[str]:
-    """Warn of columns that are learnt from and duplicate the column ``label`` or the groups.
-
-    A copy of the label makes a model that looks perfect and is of no use where the label is not known.
+    >>> cells = Cells.of([0, 0, 0, 0, 1, 1, 1, 1], ["a"] * 8)
+    >>> fold = deal_folds(cells, 2, np.array([0, 0, 1, 2, 3, 4, 5, 5]), seed=0)
+    >>> int(fold[0] == fold[1]), int(fold[6] == fold[7])
+    (1, 1)
     """
-    notes: list[str] = []
-    what = repr(label) if len(labels.categories) == 2 else f"a label of {label!r}"
-    copies, most = set(sensitive), max(len(labels.categories), len(groups.categories))
-    for column, content in values.items():
-        codes = None if column in copies else _codes(content, most)  # --keep-sensitive asks for those
-        if codes is None:
-            continue
-        if _copies(codes, labels.codes):
-            copies.add(column)
-            text = (
-                f"Column {column!r} duplicates the label {label!r} (a leak), so the models read the answer instead "
-                f"of learning it. Unless it is known where you predict, add {spell('--drop', column, quote=True)}."
-            )
-            notes.append(Note(text, "leak", str(column)))
-        elif _copies(codes, groups.codes):
-            copies.add(column)
-            notes.append(
-                f"Column {column!r} duplicates {' and '.join(sensitive)!r}, so the models know the group; add "
-                f"{spell('--drop', column, quote=True)} to keep it from them."
-            )
-    rest = values[[column for column in values.columns if column not in copies]]
-    for column, area in rank_columns(rest, labels.codes, surest=True).items():
-        if area >= NEARLY_PERFECT:
-            text = (
-                f"Column {column!r} alone predicts {what} almost perfectly (area under the ROC curve {area:.3f} on "
-                f"rows held out). It may be known only once the label is, which would be a leak: if so, "
-                f"add {spell('--drop', column, quote=True)}."
-            )
-            notes.append(Note(text, "warning", str(column)))
-    areas = {} if set(sensitive) & set(values) else rank_columns(rest, groups.codes)
-    found = sorted((column for column in areas if areas[column] >= STANDS_IN), key=lambda name: -areas[name])
-    if found:  # those that tell most first
-        listed = ", ".join(f"{column!r} ({areas[column]:.3f})" for column in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        notes.append(
-            f"Through {listed}{more}, which {'stands' if len(found) == 1 else 'stand'} in for "
-            f"{' and '.join(map(repr, sensitive))} (area under the ROC curve that the column alone reaches, on rows "
-            f"held out), the models can tell groups apart; {spell('--drop')} keeps a column from them."
-        )
-    return notes
+    fold = shuffled_places(cells, seed, copies) % folds
+    for code in range(cells.shape[0]):
+        of_class = cells.label_codes == code
+        if len(np.unique(fold[of_class])) == 1:
+            fold[of_class] = -1
+    return fold
 
 
-def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
-    """Code a column's values, −1 where missing; return None where it has too many to be a copy."""
-    if is_text(content):
-        return content.array.codes if content.nunique() <= most else None
-    if content.iloc[: 50 * (most + 1)].nunique() > most:  # numbers mostly show here that they are many
-        return None
-    codes, found = pd.factorize(content)
-    return None if len(found) > most else codes
+def set_aside(cells: Cells, share: float, copies: NDArray[np.int64] | None, seed: int) -> NDArray[np.bool_]:
+    """Choose rows to set aside, the same share of each cell; copies go to one side, and every class is learnt from.
 
-
-def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
-    """Return whether values and targets stand for each other one to one, in nearly all rows; −1 is missing.
-
-    Examples
-    --------
-    >>> targets = np.array([1, 0, 0, 1])
-    >>> _copies(np.array([5, 2, 2, 5]), targets), _copies(np.array([1, 0, 1, 1]), targets)
-    (True, False)
+    >>> set_aside(Cells.of([0] * 10, ["a"] * 10), 0.2, None, seed=0).sum()
+    np.int64(2)
     """
-    known = (values >= 0) & (targets >= 0)
-    table = pd.crosstab(values[known], targets[known]).to_numpy()
-    if known.mean() < NEARLY_ALL or len(table) != table.shape[1] or len(table) < 2:
-        return False
-    partners = set(table.argmax(axis=1).tolist())
-    return len(partners) == len(table) and bool(table.max(axis=1).sum() >= NEARLY_ALL * known.sum())
-
-
-def rank_columns(
-    values: pd.DataFrame, targets: NDArray[np.integer], seed: int = 0, *, surest: bool = False
-) -> dict[str, float]:
-    """Compute how well each column alone tells the targets on rows held out: the area under the ROC curve.
-
-    Half of the rows (of at most 20,000) say how likely each target is for each value of a column, the other half how
-    well that ranks them. Numbers are cut into a hundred parts; missing is a value. Of more than two targets, each is
-    told from the others, and the areas are averaged by their shares, or the largest is taken (``surest``).
-
-    Parameters
-    ----------
-    values : DataFrame
-        The columns.
-    targets : integers
-        −1 where there is none.
-
-    Examples
-    --------
-    >>> targets = np.arange(200) % 2
-    >>> columns = pd.DataFrame({"copy": targets.astype(float), "count": np.arange(200) // 2 * 1.0})
-    >>> found = rank_columns(columns, targets)
-    >>> found["copy"], found["count"] < 0.8
-    (1.0, True)
-    """
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(np.flatnonzero(targets >= 0))[:MOST_ROWS]
-    half = len(rows) // 2
-    shares = np.bincount(targets[rows[half:]]) / max(len(rows) - half, 1)
-    classes = [code for code, share in enumerate(shares) if share * (len(rows) - half) >= LEAST]
-    if len(classes) < 2:
-        return {}
-    # Of two classes, one is told from the other as well as the other from it.
-    told = classes[1:] if len(classes) == len(shares) == 2 else classes
-    hits = np.column_stack([targets[rows] == code for code in told])
-    by_target = (_areas(codes, hits, half) for codes in _coded_blocks(values.iloc[rows]))
-    areas = [
-        each.max(axis=0) if surest else np.average(each, axis=0, weights=shares[told]) for each in by_target
-    ]
-    return dict(zip(map(str, values.columns), np.concatenate(areas or [np.zeros(0)]).tolist(), strict=True))
-
-
-def _coded_blocks(values: pd.DataFrame) -> Iterator[NDArray[np.int64]]:
-    """Code the values of some columns at a time, one column each; missing has a code of its own."""
-    for start in range(0, values.shape[1], BLOCK):
-        block = values.iloc[:, start : start + BLOCK]
-        codes = np.empty(block.shape, dtype=np.int64)
-        numeric = np.array([not isinstance(kind, pd.CategoricalDtype) for kind in block.dtypes])
-        ranks = block.loc[:, numeric].rank(pct=True).to_numpy()
-        codes[:, numeric] = np.where(np.isnan(ranks), PARTS + 1, np.floor(PARTS * ranks))
-        for place in np.flatnonzero(~numeric):
-            # Only the texts of these rows: a column may have hundreds of thousands.
-            codes[:, place] = np.unique(block.iloc[:, place].array.codes, return_inverse=True)[1]
-        yield codes
-
-
-def _areas(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> NDArray[np.float64]:
-    """Compute the areas under the ROC curves of the rates that the first half of the rows shows, on the others.
-
-    Returns an area for each column of hits and each column of codes.
-    """
-    width, columns = int(codes.max()) + 1, codes.shape[1]
-    flat = codes + width * np.arange(columns)
-    total = np.bincount(flat[:half].ravel(), minlength=width * columns)
-    found = []
-    for known, others in zip(hits[:half].T, hits[half:].T, strict=True):
-        right = np.bincount(flat[:half][known].ravel(), minlength=width * columns)
-        rates = (right + known.mean()) / (total + 1)
-        ranks, positives = rankdata(rates.round(12)[flat[half:]], axis=0), int(others.sum())
-        # Mann and Whitney's count of pairs in the right order.
-        pairs = ranks[others].sum(axis=0) - positives * (positives + 1) / 2
-        found.append(pairs / (positives * (len(others) - positives)))
-    return np.array(found)
+    places = shuffled_places(cells, seed, copies)
+    aside = np.floor((places + 1) * share + 0.5) > np.floor(places * share + 0.5)
+    for code in range(cells.shape[0]):
+        mine = cells.label_codes == code
+        if aside[mine].all():
+            aside[mine] = False
+    return np.asarray(aside)

@@ -2,7 +2,7 @@
 
 Each function takes a run or an audit and yields reasons; to add one, write a function, name it in the list that
 decides, and word it in ``templates/decision.j2``. Which of two models to use is decided in
-:mod:`fairsieve.tabular.choice`; here the stored one is judged by the rules that hold for any predictions.
+:mod:`fairsieve.tabular.decision`; here the stored one is judged by the rules that hold for any predictions.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessn
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.prediction_audit import PredictionAudit
-from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.settings import training_command
+from fairsieve.tabular.table_notes import few_notes
 from fairsieve.tabular.table_run import TableRun
 
 # ---- Any predictions

@@ -20,7 +20,6 @@ from fairsieve.tabular.partitions.source import (
     Piece,
     Source,
     content_keys,
-    find_source,
     parse_memory,
     release_memory,
 )
@@ -44,7 +43,7 @@ from fairsieve.tabular.reading.encoding import (
     hash_rows,
     scale_of,
 )
-from fairsieve.tabular.reading.read import FIRST_ROW, read_data
+from fairsieve.tabular.reading.read import FIRST_ROW
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
 from fairsieve.training.linear_model import LinearModel
@@ -511,23 +510,3 @@ def refuse_in_parts(asked: TableSettings) -> None:
             raise InvalidInputError(
                 f"{spell(option)} needs all rows in memory, and {data_name(asked.data)} is read in parts: {way}"
             )
-
-
-def open_table(asked: TableSettings) -> tuple[InputTable, Partitions | None]:
-    """Read a table; where it is in parts that do not fit into memory together, rows that stand for all of them."""
-    source = find_source(asked.data, parse_memory(asked.memory))
-    if source is None:
-        return read_data(asked.data, asked.reading), None
-    if not source.fits or asked.backend != "local":
-        parts = Partitions(source, asked)
-        return parts.sample.table, parts
-    tables = [table for piece in source.pieces if (table := piece.read(asked.reading)) is not None]
-    if not tables:
-        raise InvalidInputError(
-            f"{source.name} must have rows; none of its {len(source.pieces)} parts has one: name another place"
-        )
-    where = pd.concat(
-        [pd.DataFrame({"file": table.name, "row": table.rows}) for table in tables], ignore_index=True
-    )
-    notes = list(dict.fromkeys(note for table in tables for note in table.notes))
-    return join_tables(source.name, tables, where.index.to_numpy(), where, notes), None
