@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from fairsieve import tabular
 from fairsieve.data import read_nhanes
-from fairsieve.tabular.report.front_matter import write_front_matter
+from fairsieve.report.text import load_sentences
 
 hub = pytest.importorskip("huggingface_hub")
+front_matter = load_sentences("fairsieve.tabular", "templates/page.j2").front_matter
 
 
 def test_the_card_of_a_run_is_a_model_card(tmp_path):
@@ -20,6 +21,7 @@ def test_the_card_of_a_run_is_a_model_card(tmp_path):
     result = tabular.train(people, label="obese", sensitive="sex", drop="truth", positive="yes")
     folder = result.save(tmp_path / "run")
     text = (folder / "card.md").read_text(encoding="utf-8")
+    assert text.startswith("---\n")
     card = hub.ModelCard(text)
     assert card.data.library_name == "sklearn"
     assert card.data.pipeline_tag == "tabular-classification"
@@ -42,7 +44,7 @@ def test_any_name_can_be_read_again(label, data):
         "model": {"name": "logistic", "file": "model.skops", "holds": "fair model"},
         "fair": {"accuracy": {"value": 0.8}, "disparity": {"value": 0.05}},
     }
-    read = hub.ModelCard(write_front_matter(record) + "text").data.to_dict()
+    read = hub.ModelCard(front_matter(record) + "text").data.to_dict()
     shown = "".join(
         one if one.isprintable() or ord(one) < 32 else "\N{REPLACEMENT CHARACTER}" for one in label
     )

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairsieve.cli.options import Data, FailOn, Force, among, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairsieve.tabular import AuditResult, TrainResult
+    from fairsieve.tabular.label_review import Audit
+    from fairsieve.tabular.prediction_audit import PredictionAudit
+    from fairsieve.tabular.preparation import TableProblem
 
 
 @table_settings("train")
@@ -28,11 +38,9 @@ def train_command(
 
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
-    from fairsieve import tabular
-    from fairsieve.cli.table_output import say_run
     from fairsieve.files import keep_inputs
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.entry import for_commands
+    from fairsieve.tabular.entry import for_commands, train
     from fairsieve.tabular.report import files as folders
     from fairsieve.tabular.settings import stage_count
 
@@ -44,10 +52,10 @@ def train_command(
         folders.new_folder(out, force=force) as folder,
         stages(stage_count(settings)) as next_stage,
     ):
-        result = for_commands(tabular.train(data, report=next_stage, **settings))
+        result = for_commands(train(data, report=next_stage, **settings))
         next_stage("writing the report")
         folders.write_run(result.run, result.decision, folder)
-    say_run(result, out)
+    _say_run(result, out)
     if result.decision.fails(worst):
         raise typer.Exit(3)
 
@@ -141,11 +149,9 @@ def audit_command(
 
     Example: fairsieve audit people.csv --label income --sensitive sex --prediction guess -o audit
     """
-    from fairsieve import tabular
-    from fairsieve.cli.table_output import say_audit
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.entry import for_commands
+    from fairsieve.tabular.entry import audit, for_commands
     from fairsieve.tabular.report.files import FILES
 
     worst = check_fail_on(fail_on)
@@ -155,11 +161,11 @@ def audit_command(
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as next_stage:
         result = for_commands(
-            tabular.audit(
+            audit(
                 data, prediction=prediction, score=score, format=output_format, report=next_stage, **settings
             )
         )
-    say_audit(result)
+    _say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)
         listed = "The labels to check" if len(result.suspects) else "No label to check is listed"
@@ -214,3 +220,98 @@ def review_command(
         f"{rows_to_check} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
         f"Then: {training_step(review.asked, table)}",
     )
+
+
+# ---- What is printed
+
+
+def _say_run(result: TrainResult, out: Path) -> None:
+    """Print what was made of the table and warnings, then in at most eight lines what to do and why."""
+    from fairsieve.tabular.decision import tell
+    from fairsieve.tabular.reading.columns import note_kind
+
+    run, decision = result.run, result.decision
+    notes = [note for note in run.problem.notes if note_kind(note) == "remark"]
+    warnings = [note for note in run.notes if note_kind(note) == "warning"]
+    say(*notes, *_assumed(run.problem))
+    say(*(f"Careful: {warning}" for warning in (*warnings, *decision.warnings)))
+    say(*tell("page.j2", "terminal", {"run": run, "decision": decision, "folder": f"{out}{os.sep}"}))
+
+
+def _assumed(problem: TableProblem) -> list[str]:
+    """Say which label counts as positive, where nobody has said it."""
+    from fairsieve.tabular.decision import tell
+
+    return tell("page.j2", "assumed", {"labels": problem.labels, "asked": problem.asked})
+
+
+def _say_audit(result: AuditResult) -> None:
+    """Print the decision with the numbers behind it: cells and suspects, or rates of predictions."""
+    audit, decision = result.audit, result.decision
+    # Worded before anything is printed.
+    lines = [decision.sentence, *(f"  {line}" for line in decision.lines)]
+    notes = [*audit.notes, *_assumed(audit)]
+    if audit.impact is not None:
+        say("Rates and impact ratios (Local Law 144 sets no threshold):", _impact_text(audit.impact))
+    if result.predictions is not None:
+        say(*lines, *notes, *_rates_lines(result.predictions))
+    else:
+        title, table, *suspects = _cells_lines(audit)
+        say(*notes, title, table, *lines, *suspects)
+
+
+def _cells_lines(audit: Audit) -> Iterator[str]:
+    """Write how many people there are of each label and group, and the labels to check first."""
+    import pandas as pd
+
+    from fairsieve.report.text import percent
+    from fairsieve.tabular.decision import group_name
+
+    estimate, cells = audit.estimate, audit.estimate.cells
+    people = pd.DataFrame(cells.counts, map(str, cells.classes), map(group_name, cells.groups))
+    people = people.rename_axis(f"{audit.labels.column} \\ {audit.groups.title}", axis="columns")
+    table = people.map("{:,}".format)
+    if estimate.names_cells:
+        yield "People, and the estimated share of wrong labels among them:"
+        table += "  " + pd.DataFrame(estimate.noise, people.index, people.columns).map(percent)
+    else:
+        yield "People:"
+    yield table.to_string()
+    if len(audit.suspects):
+        yield "Labels to check first, by the rows of a spreadsheet:"
+    for one in audit.suspects.head(10).itertuples():
+        suggested = f"rather {one.suggested_label} ({one.probability:.2f})"
+        yield f"  {audit.suspects_table.row_name(one.row)}: {one.label}, {suggested}, {group_name(one.group)}"
+
+
+def _impact_text(impact: pd.DataFrame) -> str:
+    """Write selection rates and impact ratios."""
+    from fairsieve.report.text import number, percent
+
+    shown = impact[["measure", "by", "category", "people", "selected", "share", "rate", "impact_ratio"]]
+    shares = {name: impact[name].map(percent) for name in ("share", "rate")}
+    note = impact["note"].str.partition(":")[0]
+    shown = shown.assign(**shares, impact_ratio=impact["impact_ratio"].map(number), note=note)
+    return str(shown.to_string(index=False))
+
+
+def _rates_lines(audit: PredictionAudit) -> Iterator[str]:
+    """Write the rates of predictions by group."""
+    import pandas as pd
+
+    from fairsieve.report.text import number, percent
+    from fairsieve.tabular.decision import group_name
+
+    evaluation, count = audit.evaluation, len(audit.suspects)
+    rates = {
+        rate.title: ["–" if score is None else number(score.value) for score in rate.models[0]]
+        for rate in evaluation.rates
+    }
+    scores = {group.group: percent(group.predicted) for group in audit.calibration}
+    if scores:
+        rates["mean score"] = [scores.get(group, "–") for group in evaluation.groups]
+    yield "Rates by group; the report has their 95 % intervals"
+    yield pd.DataFrame(rates, map(group_name, evaluation.groups)).to_string()
+    left = f"; {audit.left_out:,} rows have no prediction" if audit.left_out else ""
+    looks = "1 label looks" if count == 1 else f"{count:,} labels look"
+    yield f"Measured on {len(evaluation.cells):,} rows with a label and a prediction{left}. {looks} wrong."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import json
 import math
 import re
 import shlex
@@ -126,6 +127,7 @@ def environment(package: str) -> Any:
     templates.filters |= {write.__name__: write for write in ours}
     templates.filters |= {
         "counted": "{:,}".format,
+        "json": json_text,
         "md": markdown,
         "notion": find_notion,
         "shell": shlex.join,
@@ -165,6 +167,17 @@ def _flag(name: str, value: Any = None) -> str:
 def _parameter(name: str, value: Any = None) -> str:
     """Name a setting as a parameter of a function."""
     return f"{name}=" + ("" if value is None else repr(value))
+
+
+def json_text(value: Any) -> str:
+    r"""Write a text or a number as JSON and YAML do; what cannot be shown is replaced, and no element of a page begins.
+
+    >>> print(json_text("<b>"), json_text(0.8))
+    "\u003cb>" 0.8
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    shown = (sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return "".join(shown).replace("<", "\\u003c")
 
 
 def markdown(text: str) -> str:

@@ -72,7 +72,8 @@ def fill_template(name: str, *hashes: str, **facts: Any) -> str:
     facts["themes"] = {title: _colour_variables(theme) for title, theme in THEMES.items()}
     facts |= {"style": _resource(f"{name}.css"), "script": script}
     policy = _content_policy(script_hash(script), *hashes)
-    return writable(environment(__package__).get_template(f"{name}.html").render(policy=policy, **facts))
+    page = environment(__package__).get_template(f"{name}.html").render(policy=policy, **facts)
+    return writable(page.lstrip())
 
 
 def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:

@@ -41,7 +41,6 @@ from fairsieve.tabular.reading.read import (
     split_rows,
 )
 from fairsieve.tabular.report import pages
-from fairsieve.tabular.report.front_matter import write_front_matter
 from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
@@ -128,8 +127,7 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.suspects_table).encode())
     write_output(folder / "rows.csv", _rows_csv(run).encode())
     record = record_json(run_record(run, decision))
-    card = write_front_matter(json.loads(record)) + model_card(run, decision)
-    write_output(folder / "card.md", card.encode())
+    write_output(folder / "card.md", model_card(run, decision, json.loads(record)).encode())
     write_output(folder / "settings.toml", write_config(run.asked).encode())
     write_page(pages.run_document(run, decision), folder / "report.html")
     write_output(folder / RECORD, record.encode())
@@ -147,8 +145,11 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
     write_output(folder / RECORD, record_json(audit_record(found, decision)).encode())
 
 
-def model_card(run: TableRun, decision: Decision) -> str:
-    """Write the card in Markdown; names and values of the table are shown as they are."""
+def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> str:
+    """Write the card in Markdown; names and values of the table are shown as they are.
+
+    It begins with a head for the Hugging Face Hub, which is made of the ``record`` of the run.
+    """
     title, found = f"Rates by {run.problem.groups.title}", run.evaluation
     rates = [gap.rate for gap in found.widest[:1]]
     groups = pages.rates_table("groups", title, rates, found)
@@ -156,6 +157,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
         "fairsieve.tabular",
         "templates/card.md.j2",
         in_python=decision.in_python,
+        record=record,
         run=run,
         decision=decision,
         columns=len(used(run.problem.features)),
