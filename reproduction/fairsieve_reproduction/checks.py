@@ -14,7 +14,18 @@ from fairsieve.notions import EO
 from fairsieve.report.text import number
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.experiments import OURS, Results
-from fairsieve_reproduction.statistics import BEYOND, LEVEL, Gain, Pairing, Said, holm, judge, pool, read_gain
+from fairsieve_reproduction.statistics import (
+    BEYOND,
+    LEVEL,
+    MARGIN,
+    Gain,
+    Pairing,
+    Said,
+    holm,
+    judge,
+    pool,
+    read_gain,
+)
 
 if TYPE_CHECKING:
     from fairsieve_reproduction.claims import Claim
@@ -50,8 +61,10 @@ def _open_or(
 ) -> Answer:
     """Answer a claim; an open one has no p-value, and says what would decide it: the gains, if no others are named."""
     if holds is None:
-        open_ = deciding or [gain for gain in gains if gain.p >= LEVEL] or gains
-        return Answer(None, None, f"{told}; {_what_would_decide(open_, every=not deciding)}", gains, words)
+        undecided = deciding or [gain for gain in gains if gain.p >= LEVEL] or gains
+        times = max((gain.needed(gain.pairing.beyond) for gain in undecided), default=1.0)
+        what = _what_would_decide(times, undecided, each=not deciding)
+        return Answer(None, None, f"{told}; {what}", gains, words)
     return Answer(holds, p, told, gains, words)
 
 
@@ -77,15 +90,21 @@ def _compare(claim: Claim, results: Results) -> Answer:
     elif all(one.word == "for" for one in on_the_whole) and not behind:
         holds, p = True, max(one.p for one in on_the_whole)
     words = _words(said)
-    return Answer(holds, p, _tell(gains, words, pooled, holds, behind), gains, words)
+    told = _tell(words, pooled, behind)
+    if holds is None:
+        times = _times_to_decide(pooled, [] if claim.usually else gains, can_hold=not behind)
+        told.append(_what_would_decide(times, gains))
+    runs = sorted({gain.n for gain in gains})
+    told.append(f"{runs[0]} runs" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs")
+    return Answer(holds, p, "; ".join(told), gains, words)
 
 
 def _words(said: Sequence[Said]) -> list[str]:
     return [one.word for one in said]
 
 
-def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcome, behind: list[Gain]) -> str:
-    """Say what was found on the whole, how many comparisons speak for it, and what would decide an open claim."""
+def _tell(words: list[str], pooled: list[Gain], behind: list[Gain]) -> list[str]:
+    """Say what was found on the whole, and how many comparisons speak for it."""
     parts = []
     for gain in pooled:
         what = "accuracy" if gain.pairing.measure == "accuracy" else "disparity"
@@ -96,30 +115,38 @@ def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcom
     parts.append(f"of {len(words)} comparisons {', '.join(counts)}")
     if behind:
         parts.append(f"{len(behind)} on the other side by the mean")
-    if holds is None:
-        parts.append(_what_would_decide([gain for gain in pooled if gain.p >= LEVEL] or pooled))
-    runs = sorted({gain.n for gain in gains})
-    parts.append(f"{runs[0]} runs" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs")
-    return "; ".join(parts)
+    return parts
 
 
-def _what_would_decide(open_: Sequence[Gain], *, every: bool = False) -> str:
-    """Say how many draws or splits would decide what is open, or that no number of them that one could make would.
+def _times_to_decide(pooled: Sequence[Gain], single: Sequence[Gain], *, can_hold: bool) -> float:
+    """Return how many times as many draws or splits would decide a claim, were the differences these.
 
-    Where a claim has cases, not every comparison need be decided; what is told is when every one would be.
+    It fails by a comparison that is below what it claims, on the whole or by itself, or by a gain that is too small on
+    the whole; it holds where it is better on the whole by every measure.
     """
-    needed = max((gain.needed() for gain in open_), default=np.nan)
-    splits = any(gain.floor > 0 for gain in open_)
-    runs, decide = (
-        ("splits" if splits else "draws"),
-        f"decide{' every comparison' if every and open_ else ''}",
-    )
-    if splits and needed == np.inf:
-        return f"no number of splits of these rows would {decide}: other data would"
-    if MANY < needed < np.inf:
+    times = [gain.needed(gain.pairing.worst) for gain in (*pooled, *single) if gain.mean < gain.pairing.worst]
+    times += [gain.needed(MARGIN) for gain in pooled if gain.pairing.claims_size and gain.mean < MARGIN]
+    if can_hold and all(gain.speaks_for for gain in pooled):
+        times.append(max(gain.needed(gain.pairing.beyond) for gain in pooled))
+    return min(times, default=np.inf)
+
+
+def _what_would_decide(times: float, gains: Sequence[Gain], *, each: bool = False) -> str:
+    """Say that so many times as many draws or splits would decide a claim, or that no number would that one could make.
+
+    Where a claim has cases, not each comparison need be decided; what is told is when each one would be.
+    """
+    splits = any(gain.floor > 0 for gain in gains)
+    runs = "splits" if splits else "draws"
+    decide = "decide every comparison" if each and gains else "decide"
+    if times == np.inf:
+        if splits:
+            return f"no number of splits of these rows would {decide}: other data would"
+        return f"no number of draws would {decide}, were the differences these"
+    if times > MANY:
         return f"not even {MANY} times as many {runs} would {decide}, were the differences these"
-    if 1 < needed <= MANY:
-        return f"{needed:.1f} times as many {runs} would {decide}, were the differences these"
+    if times > 1:
+        return f"{times:.1f} times as many {runs} would {decide}, were the differences these"
     return f"more {runs} would {decide}"
 
 
@@ -128,26 +155,23 @@ def _ranks(claim: Claim, results: Results) -> Answer:
 
     A column speaks against it where two others are better.
     """
-    pairs, rivals = claim.pairings(), len(claim.others)
-    gains: list[Gain] = []
-    words: list[str] = []
+    pairs = claim.pairings()
+    gains = [read_gain(pair, results) for pair in pairs]
+    said = judge(gains)
+    better = judge([read_gain(replace(pair, beyond=0.0), results) for pair in pairs])
     columns: list[str] = []
     deciding: list[tuple[str, float]] = []
-    for place in range(len(pairs) // rivals):
-        own = pairs[place :: len(pairs) // rivals]
-        better = judge([read_gain(replace(pair, beyond=0.0), results) for pair in own])
-        level = [read_gain(pair, results) for pair in own]
-        said = judge(level)
-        sides = {"against": [one.p for one in better if one.word == "against"],
-                 "for": [one.p for one in said if one.word == "for"]}  # fmt: skip
+    count = len(pairs) // len(claim.others)
+    for place in range(count):
+        sides = {"against": [one.p for one in better[place::count] if one.word == "against"],
+                 "for": [one.p for one in said[place::count] if one.word == "for"]}  # fmt: skip
         side = next((side for side, ps in sides.items() if len(ps) >= 2), "open")
         columns.append(side)
         deciding.append((side, sorted(sides[side])[1] if side != "open" else 1.0))
-        gains += level
-        words += _words(said)
     told = f"{columns.count('for')} of {len(columns)} columns for it, {columns.count('against')} against it"
     holds = _most(columns, usually=claim.usually)
-    return _open_or(holds, _deciding(deciding, holds, usually=claim.usually), told, gains, words)
+    p = _deciding(deciding, holds, usually=claim.usually)
+    return _open_or(holds, p, told, gains, _words(said))
 
 
 def _deciding(cases: Sequence[tuple[str, float]], holds: Outcome, *, usually: bool) -> float:
@@ -249,12 +273,12 @@ def _same_order(claim: Claim, results: Results) -> Answer:
 
 def _either_or(claim: Claim, results: Results) -> Answer:
     """Each ablation and column: fairness worse, and accuracy worse too or fairness much worse."""
-    pairs = claim.pairings()
+    pairs = claim.pairings()  # accuracy and disparity of each case
     gains = [read_gain(pair, results) for pair in pairs]
+    said = judge(gains)
+    much_fairer = judge([read_gain(replace(pair, beyond=BEYOND["much"]), results) for pair in pairs[1::2]])
     cases: list[tuple[str, float]] = []
-    for place in range(0, len(pairs), 2):  # accuracy and disparity of one case
-        right, fair = judge(gains[place : place + 2])
-        (much,) = judge([read_gain(replace(pairs[place + 1], beyond=BEYOND["much"]), results)])
+    for right, fair, much in zip(said[::2], said[1::2], much_fairer, strict=True):
         either = [one.p for one in (right, much) if one.word == "for"]
         if fair.word == "for" and either:
             cases.append(("for", max(fair.p, min(either))))
@@ -264,7 +288,7 @@ def _either_or(claim: Claim, results: Results) -> Answer:
     told = f"{words.count('for')} of {len(cases)} cases for it, {words.count('against')} against it"
     holds = _most(words, usually=False)
     p = _deciding(cases, holds, usually=False)
-    return _open_or(holds, p, told, gains, _words(judge(gains)))
+    return _open_or(holds, p, told, gains, _words(said))
 
 
 def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:

@@ -51,6 +51,11 @@ class Pairing:
         """The gain below which a comparison speaks against the claim."""
         return self.beyond if self.beyond < 0 or self.strict else self.beyond - MARGIN
 
+    @property
+    def claims_size(self) -> bool:
+        """Whether a gain below .01 is too small for the claim."""
+        return self.beyond >= 0 and not self.ranked
+
     def gains(self, results: Results) -> NDArray[np.float64]:
         """Compute how much better ``one`` is, draw by draw; NaN for draws that either lacks."""
         mine, theirs = (results.values(each, self.measure) for each in (self.one, self.other))
@@ -111,15 +116,12 @@ class Gain:
             return abs(self.mean) < -self.pairing.beyond
         return self.mean > self.pairing.beyond
 
-    def needed(self) -> float:
-        """Return how many times as many draws or splits a test at 5 % would need, were the differences these.
+    def needed(self, gain: float) -> float:
+        """Return how many times as many draws or splits would tell the mean from ``gain`` at 5 %, were it this.
 
         It is infinite where splits of the same rows can never tell: their error does not go below ``floor``.
         """
-        distance = abs(self.mean - self.pairing.beyond)
-        if self.pairing.equivalent:
-            distance = min(distance, abs(self.mean + self.pairing.beyond))
-        allowed = (distance / 1.96) ** 2 - self.floor**2
+        allowed = ((self.mean - gain) / 1.96) ** 2 - self.floor**2
         return (self.error**2 - self.floor**2) / allowed if self.n > 1 and allowed > 0 else np.inf
 
 
@@ -208,7 +210,7 @@ def judge(gains: Sequence[Gain]) -> list[Said]:
             found.append(Said("for", p))
         elif p_against < LEVEL and is_behind:
             found.append(Said("against", p_against))
-        elif pairing.beyond >= 0 and not pairing.ranked and gain.mean + gain.half < MARGIN:
+        elif pairing.claims_size and gain.mean + gain.half < MARGIN:
             found.append(Said("alike", gain.p_that(MARGIN)))
         else:
             found.append(Said("open", min(p, p_against)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -16,7 +18,7 @@ from fairsieve.benchmark.methods import combinations
 from fairsieve.benchmark.records import fingerprint, read_results
 from fairsieve.benchmark.summary import compare_verified
 from fairsieve_reproduction import experiments as sets
-from fairsieve_reproduction.claims import claims, judgements
+from fairsieve_reproduction.claims import Claim, claims, judgements
 from fairsieve_reproduction.experiments import (
     ITEMS,
     OURS,
@@ -242,9 +244,9 @@ def test_splits_of_the_same_rows_leave_an_error_that_no_number_of_them_takes_awa
     add_runs(results, pair[1], accuracy=0.69)
     gain = read_gain(Pairing(*pair, "accuracy"), results)
     assert 0 < gain.floor < gain.error
-    assert gain.needed() == np.inf  # a gain of .01 beside a floor of .025
+    assert gain.needed(0) == np.inf  # a gain of .01 beside a floor of .025
     sure = dataclasses.replace(gain, mean=0.1)
-    needed = sure.needed()
+    needed = sure.needed(0)
     error = np.sqrt((sure.error**2 - sure.floor**2) / needed + sure.floor**2)
     assert sure.mean / error == pytest.approx(1.96)
 
@@ -260,6 +262,41 @@ def test_a_slope_is_decided_by_the_spread_of_slopes():
     assert told.holds is None
     assert "slope +0.10" in told.summary
     assert told.summary.endswith("no number of splits of these rows would decide: other data would")
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.floats(-0.05, 0.05), min_size=4, max_size=4),
+    st.booleans(),
+    st.sampled_from(["", "much", "margin"]),
+)
+def test_an_open_claim_says_how_many_draws_would_decide_it(gains, every, beyond):
+    """Twice as many as it says do, since single comparisons are corrected; a number that it does not say does not."""
+    claim = Claim(
+        "",
+        "",
+        "",
+        others=["fairbatch"],
+        measures=["accuracy"],
+        columns=["table1"],
+        every=every,
+        beyond=beyond,
+    )
+
+    def answer(times):
+        results = Results([], Scope(method_seeds=dict.fromkeys((OURS, "fairbatch"), 5 * times)))
+        for pair, gain in zip(claim.pairings(), gains, strict=True):
+            add_runs(results, pair.one, accuracy=np.tile(0.5 + gain + 0.02 * SPREAD, times))
+            add_runs(results, pair.other, accuracy=0.5)
+        return claim.answer(results)
+
+    few = answer(1)
+    if few.holds is None:
+        times = re.search(r"; ([\d.]+) times as many draws would decide", few.summary)
+        if times:
+            assert answer(2 * math.ceil(float(times[1]))).holds is not None
+        else:
+            assert answer(10).holds is None or "more draws would decide" in few.summary
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
