@@ -191,12 +191,12 @@ class Judgement:
                 found.append(bound_value(float(value[high] - value[low]), difference, compared))
         return [_widest(found) for found in scores]
 
-    def class_shares(self, label: int) -> list[Score]:
-        """Return the share of each group that has a class, given as its code."""
+    def class_shares(self, label: int, compared: int = 1) -> list[Score]:
+        """Return the share of each group that has a class, given as its code; ``compared`` as for gaps."""
         worlds = [[_rate(part, "class_share", label)[0] for part in world[0]] for world in self.worlds()]
         groups = range(self.judged.cells.shape[1])
         return [
-            _widest([bound_value(float(value[group]), drawn[:, group]) for value, drawn in worlds])
+            _widest([bound_value(float(value[group]), drawn[:, group], compared) for value, drawn in worlds])
             for group in groups
         ]
 

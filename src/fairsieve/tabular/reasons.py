@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fairsieve.intervals import Score
+import numpy as np
+
+from fairsieve.intervals import Score, simultaneous, wilson
 from fairsieve.label_noise.judgement import rows_needed
 from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
@@ -300,24 +302,41 @@ def decide_predictions(found: PredictionAudit) -> Decision:
     """Decide whether to use predictions that a table has already."""
     evaluation = found.evaluation
     gaps = gaps_verdict(evaluation, 0, POLICY.acceptable_gap)
-    verdicts = [guess_verdict(evaluation, 0), gaps, *_calibration_verdict(found)]
+    verdicts = [guess_verdict(evaluation, 0), gaps, *calibration_verdict(found)]
     return decide("predictions", [*verdicts, *_prediction_reasons(found, verdicts)])
 
 
-def _calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
-    """Judge whether scores mean what they say, in every group, for right labels."""
+def calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
+    """Judge whether scores mean what they say, in every group, for right labels.
+
+    One of many groups is only found wrong beyond what chance gives many.
+    """
     if not found.calibration:
         return
-    evaluation, errors = found.evaluation, [one.error for one in found.calibration]
-    if evaluation.judged.basis != "given labels":
-        shares = evaluation.judged.class_shares(found.labels.positive_code)
-        by_group = dict(zip(evaluation.groups, shares, strict=True))
-        errors = [by_group[one.group].less(one.predicted) for one in found.calibration]
-    distances = [(max(low, -high, 0.0), max(abs(low), abs(high))) for _, (low, high) in errors]
-    status = _judge(distances, POLICY.acceptable_gap)
-    error, worst = max(zip(errors, found.calibration, strict=True), key=lambda pair: abs(pair[0].value))
-    facts = {"worst": worst, "error": error, "label": found.labels.positive}
+    alone, at_once = (_calibration_errors(found, compared) for compared in (1, len(found.calibration)))
+    surely = [max(low, -high, 0.0) for _, (low, high) in at_once]
+    status = _judge(
+        [(least, max(map(abs, error.interval))) for least, error in zip(surely, alone, strict=True)],
+        POLICY.acceptable_gap,
+    )
+    worst = int(np.argmax(surely if status == "fails" else [abs(error.value) for error in alone]))
+    error = (at_once if status == "fails" else alone)[worst]
+    facts = {"worst": found.calibration[worst], "error": error, "label": found.labels.positive}
     yield TableVerdict("calibration", status, *error, facts)
+
+
+def _calibration_errors(found: PredictionAudit, compared: int) -> list[Score]:
+    """Compute how many more have the label than scores say, with intervals that hold for ``compared`` groups."""
+    judged = found.evaluation.judged
+    if judged.basis == "given labels":
+        shares = [one.observed for one in found.calibration]
+        ends = [wilson(share.hits, share.total, simultaneous(compared)) for share in shares]
+        scores = [Score(share.value, end) for share, end in zip(shares, ends, strict=True)]
+    else:
+        every = judged.class_shares(found.labels.positive_code, compared)
+        by_group = dict(zip(found.evaluation.groups, every, strict=True))
+        scores = [by_group[one.group] for one in found.calibration]
+    return [score.less(one.predicted) for score, one in zip(scores, found.calibration, strict=True)]
 
 
 def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
