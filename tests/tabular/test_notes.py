@@ -206,7 +206,7 @@ def test_predictions_are_the_same_however_many_rows_are_written_at_a_time(
     source.write_bytes(content.encode(encoding))
     found = tabular.predict(result, source)
     expected = found.save(tmp_path / "whole.csv").read_bytes()
-    monkeypatch.setattr("fairsieve.tabular.report.files.CHUNK", chunk)
+    monkeypatch.setattr("fairsieve.tabular.predictions.CHUNK", chunk)
     monkeypatch.setattr("fairsieve.tabular.model_files.CHUNK", chunk)
     again = tabular.predict(result, source)
     assert again.save(tmp_path / "parts.csv").read_bytes() == expected

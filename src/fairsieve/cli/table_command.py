@@ -96,12 +96,8 @@ def predict_command(
     with stoppable("Nothing was written."):
         # However large the file, no more of it is in memory than this.
         predictions = tabular.predict(run, data, probabilities=probabilities, **{"memory": "1GB"} | settings)
-        if isinstance(predictions, tabular.Predictions):
-            predictions.save(out, force=force, escape_formulas=escape_formulas)
-            rows = len(predictions.predicted)
-        else:
-            rows = predictions.write(out, force=force, escape_formulas=escape_formulas)
-    say(*predictions.notes, f"{quantity(rows, 'row')} predicted, in {out}")
+        predictions.save(out, force=force, escape_formulas=escape_formulas)
+    say(*predictions.notes, f"{quantity(len(predictions), 'row')} predicted, in {out}")
 
 
 @table_settings("audit")

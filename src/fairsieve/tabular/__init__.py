@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision
     from fairsieve.tabular.entry import (
         AuditResult,
-        Predictions,
         ReviewResult,
         TrainResult,
         audit,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         review,
         train,
     )
+    from fairsieve.tabular.predictions import Predictions
 
 __all__ = [
     "AuditResult",
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     """Import NumPy and scikit-learn when a name is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'fairsieve.tabular' has no attribute {name!r}")
-    place = "decision" if name == "Decision" else "entry"
+    place = {"Decision": "decision", "Predictions": "predictions"}.get(name, "entry")
     return getattr(import_module(f"fairsieve.tabular.{place}"), name)
 
 

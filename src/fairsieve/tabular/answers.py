@@ -282,14 +282,6 @@ def tell_revealed(found: dict[str, Any]) -> str:
     return str(_say().revealed(found))
 
 
-def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
-    """Collect what was found of the labels."""
-    names = ("clean_ratio", "interval", "covers", "aimed")
-    told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
-    told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
-    return told | {name: getattr(estimate, name) for name in names}
-
-
 def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
     """Collect the flip rates that checked labels show, with intervals; empty where there are none."""
     rates, cells = estimate.verified, estimate.cells

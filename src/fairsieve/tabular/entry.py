@@ -10,11 +10,10 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.files import check_new, keep_inputs, write_output
+from fairsieve.files import check_new, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
@@ -23,12 +22,12 @@ from fairsieve.tabular.arguments import AuditArguments, PredictArguments, Review
 from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
-from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
-from fairsieve.tabular.partitions.predict import PartPredictions, format_predictions, name_predictions
+from fairsieve.tabular.model_files import ARCHIVE, read_model
 from fairsieve.tabular.partitions.source import find_source
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
+from fairsieve.tabular.predictions import PartPredictions, Predictions, Predictor
 from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
-from fairsieve.tabular.reading.read import is_frame, open_pipe, with_columns
+from fairsieve.tabular.reading.read import open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
@@ -230,7 +229,7 @@ def predict(
     data = open_pipe(data)
     check_truth("--probabilities", probabilities)
     backend = settings.get("backend", "local")
-    place = backend, check_place(backend, settings.get("memory"))
+    memory = check_place(backend, settings.get("memory"))
     reading = Reading(
         settings.get("separator", "auto"), settings.get("decimal", "auto"), settings.get("missing", ())
     )
@@ -239,21 +238,11 @@ def predict(
     else:
         folder = as_path("RUN", run, "what train returned, or the folder of a run")
         model, origin = read_model(folder), folder / ARCHIVE
-    source = find_source(data, place[1])
-    if source is not None:
-        found = PartPredictions(source, model, reading, origin, probabilities, *place)
-        found.notes.extend([source.note] if source.note else [])
-        return found
-    table, codes, chances, notes = predict_table(model, data, reading, origin)
-    of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
-    added = name_predictions(model, codes, chances, table.columns, probabilities=probabilities)
-    wanted = name_predictions(model, codes, chances, [], probabilities=probabilities)
-    notes += [
-        f"The table has a column {name!r} already; that of the model is {own!r}."
-        for name, own in zip(wanted, added, strict=True)
-        if name != own
-    ]
-    return Predictions(data, table, wanted["predicted"], wanted["probability"], notes, of_labels, added)
+    predictor = Predictor(model, reading, origin, probabilities)
+    source = find_source(data, memory)
+    if source is None:
+        return predictor.predict(data)
+    return PartPredictions(source, predictor, backend, memory, [source.note] if source.note else [])
 
 
 def _reporter(report: Any) -> Callable[[str], None]:
@@ -420,72 +409,6 @@ class AuditResult:
             suspects = files.suspects_csv(audit.suspects, audit.suspects_table)
             write_output(path, (suspects if audit.impact is None else impact_csv(audit.impact)).encode())
         return path
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Predictions:
-    """The predicted label of every row of a table.
-
-    Attributes
-    ----------
-    predicted : array of str
-    probability : array of floats
-        Of what is predicted.
-    notes : list of str
-        What to know, in plain words.
-    data, table
-        What was given, and the rows as they were read.
-    chances : dict of arrays
-        The probability of each label, where that was asked for.
-    added : dict of arrays
-        All of these, by the names that their columns get.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fairsieve import tabular
-    >>> from fairsieve.data import make_synthetic
-    >>> drawn = make_synthetic(1000, seed=0)
-    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
-    >>> people["group"], people["label"] = drawn.groups, drawn.labels
-    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
-    >>> predictions = tabular.predict(result, people.head(5))
-    >>> bool((predictions.probability >= 0.5).all())
-    True
-    """
-
-    data: Any
-    table: InputTable
-    predicted: NDArray[np.str_]
-    probability: NDArray[np.float64]
-    notes: list[str]
-    chances: dict[str, NDArray[np.float64]]
-    added: dict[str, NDArray[Any]]
-
-    @cached_property
-    def frame(self) -> Any:
-        """The rows with the predictions and their probabilities added, as a data frame."""
-        return with_columns(self.data, self.table, np.arange(len(self.table)), self.added)
-
-    def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
-        """Write the rows and the predictions to a CSV file; return where.
-
-        The values of a CSV file stay as they are written.
-        """
-        path = as_path("--out", path)
-        if not is_frame(self.data):
-            keep_inputs("--out", path, Path(str(self.data)))
-        check_new("--out", path, force=force)
-        added = format_predictions(self.added, self.table.reading.decimal)
-        content = files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
-        write_output(path, content)
-        return path
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
-
-    def _repr_html_(self) -> str:
-        return str(self.frame._repr_html_())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,8 @@ from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.report.review_files import review_step
-from fairsieve.tabular.settings import training_command
+from fairsieve.tabular.reading.read import is_frame
+from fairsieve.tabular.settings import TableSettings, table_options, training_command
 from fairsieve.tabular.table_notes import few_notes
 from fairsieve.tabular.table_run import TableRun
 
@@ -96,6 +98,38 @@ def _too_few(found: Evaluation) -> Iterator[Reason]:
     """Name the groups of too few people."""
     for note in few_notes(found.cells):
         yield Reason("few", "cannot-tell", {"text": note}, (Step("few"),))
+
+
+def review_step(asked: TableSettings, rows: int = 50) -> Step:
+    """Have labels checked that nobody checked yet, and use the answers."""
+    if is_frame(asked.data):
+        return Step("review", {"words": [], "again": [], "rows": rows})
+    page = new_page(Path("review.html"))
+    words = [
+        "fairsieve",
+        "review",
+        str(asked.data),
+        *table_options(asked),
+        *verified_options(*asked.verified),
+    ]
+    words += ["--rows", str(rows)] if rows != 50 else []
+    again = verified_options(*asked.verified, page.with_suffix(".csv"))
+    return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
+
+
+def verified_options(*paths: Path) -> list[str]:
+    """Write the files with answers as options of a command."""
+    return [word for path in paths for word in ("--verified", str(path))]
+
+
+def new_page(page: Path) -> Path:
+    """Name a page that is not there yet, nor its file for answers.
+
+    >>> new_page(Path("no-such-folder/review.html")).name
+    'review.html'
+    """
+    pages = chain([page], (page.with_stem(f"{page.stem}-{number}") for number in count(2)))
+    return next(one for one in pages if not (one.exists() or one.with_suffix(".csv").exists()))
 
 
 # ---- A model

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import functools
 import json
 import math
 import os
@@ -20,10 +18,11 @@ import pandas as pd
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
 from fairsieve.intervals import Score
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, csv_text, table_markdown, writable, write_template
-from fairsieve.tabular.answers import estimate_record, rate_records
+from fairsieve.report.text import columns_csv, table_markdown, writable, write_template
+from fairsieve.tabular.answers import rate_records
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.impact_ratios import impact_csv
@@ -33,19 +32,13 @@ from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import (
-    READERS,
-    find_encoding,
     free_name,
-    is_frame,
-    read_content,
-    split_rows,
 )
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
-CHUNK = 50_000  # rows of predictions that are written at a time
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
 IMPACT = "ll144.csv"
 FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", IMPACT, "settings.toml", "report.html", RECORD)
@@ -189,59 +182,6 @@ def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
     return columns_csv(columns)
 
 
-def predictions_csv(
-    data: Any, table: InputTable, added: Mapping[str, Sequence[str]], *, escape_formulas: bool = False
-) -> bytes:
-    """Write a table that was read from the file or data frame ``data``, with columns added, as CSV.
-
-    The values of a CSV file stay as they are written, and so do its separator, line ends and encoding.
-
-    Parameters
-    ----------
-    added : dict of sequences
-        Columns to add at the end.
-    escape_formulas : bool
-        Put an apostrophe before what a spreadsheet could take for a formula.
-    """
-    encoding, line_end, text = "utf-8", "\n", ""
-    content = b"" if is_frame(data) else read_content(data)
-    if content and content[:4] not in READERS:
-        encoding = find_encoding(table.name, content)
-        text = content.decode(encoding, errors="surrogateescape").lstrip("\r\n")
-        line_end = "\r\n" if "\r\n" in text else "\n"
-    del content
-
-    def parts() -> Iterator[tuple[list[str], list[list[Any]]]]:
-        if not text:
-            for start in range(0, len(table), CHUNK):
-                part = table.take(np.arange(start, min(start + CHUNK, len(table))))
-                yield table.columns, [part.cells(name) for name in table.columns]
-            return
-        names: list[str] = []
-        for fields in split_rows(table.name, text, table.reading.separator, CHUNK):
-            names = names or fields.iloc[0].tolist()
-            kept = fields[np.isin(fields.index + 1, table.rows)]  # not the names, nor blank rows
-            yield names, [kept[place].tolist() for place in kept]
-
-    def pieces() -> Iterator[str]:
-        start = 0
-        for number, (names, columns) in enumerate(parts()):
-            if not number:
-                yield write([[*names, *added]])
-            rows = slice(start, start + len(columns[0]))
-            yield write(zip(*columns, *(values[rows] for values in added.values()), strict=True))
-            start = rows.stop
-
-    write = functools.partial(
-        csv_text, separator=table.reading.separator, escape_formulas=escape_formulas, line_end=line_end
-    )
-    for coding in (encoding, "utf-8"):
-        encode = codecs.getincrementalencoder(coding)(errors="surrogateescape").encode
-        with contextlib.suppress(UnicodeEncodeError):  # a predicted label that the file's encoding lacks
-            return b"".join(map(encode, pieces()))
-    raise AssertionError("UTF-8 has every letter")
-
-
 def _rows_csv(run: TableRun) -> str:
     """Write what became of every row of a table, its fold, and what models that did not see it predict."""
     problem, measured = run.problem, run.measured
@@ -299,7 +239,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             "notes": run.notes,
         },
         "clean_ratio": run.trained.estimator.clean_ratio_,
-        "estimate": None if run.estimate is None else estimate_record(run.estimate),
+        "estimate": None if run.estimate is None else _estimate_record(run.estimate),
         "labels_judged_by": judged.basis,
         "plain": _scores(judged.models[0], given.models[0]),
         "fair": _scores(judged.models[1], given.models[1]),
@@ -376,7 +316,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
         "format": AUDIT_FORMAT,
         **decision.record(),
         "data": {"rows": len(audit.table), **roles, "notes": audit.notes},
-        "estimate": estimate_record(audit.estimate),
+        "estimate": _estimate_record(audit.estimate),
         "cells": [
             {
                 "label": str(label),
@@ -408,6 +348,14 @@ def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
         "gaps": [_gap(gap, evaluation.groups, gap.models[0]) for gap in evaluation.gaps],
         "calibration": found.calibration,
     }
+
+
+def _estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
+    """Collect what was found of the labels."""
+    names = ("clean_ratio", "interval", "covers", "aimed")
+    told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
+    return told | {name: getattr(estimate, name) for name in names}
 
 
 def _roles(labels: Any, groups: Any) -> dict[str, Any]:

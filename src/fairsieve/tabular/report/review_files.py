@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from hashlib import sha256
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from fairsieve.files import check_new, clear_stale, hold, move_together, output_
 from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text, writable
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
-from fairsieve.tabular.decision import Step, estimate_sentence, group_name
+from fairsieve.tabular.decision import estimate_sentence, group_name
 from fairsieve.tabular.label_review import LabelReview
-from fairsieve.tabular.reading.read import is_frame
+from fairsieve.tabular.reasons import new_page, verified_options
 from fairsieve.tabular.settings import TableSettings, data_name, table_options
 
 HEADER = ",".join(ANSWER_COLUMNS)
@@ -45,36 +45,17 @@ def check_place(page: Path, *, force: bool = False) -> Path:
     return table
 
 
-def new_page(page: Path) -> Path:
-    """Name a page that is not there yet, nor its file for answers.
-
-    >>> new_page(Path("no-such-folder/review.html")).name
-    'review.html'
-    """
-    pages = chain([page], (page.with_stem(f"{page.stem}-{number}") for number in count(2)))
-    return next(one for one in pages if not (one.exists() or one.with_suffix(".csv").exists()))
-
-
 def training_step(asked: TableSettings, table: Path) -> str:
     """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
     folder = next(path for number in count(2) if not (path := Path(f"run-{number}")).exists())
-    words = ["fairsieve", "train", str(asked.data), *table_options(asked), *_verified(*asked.verified, table)]
+    words = [
+        "fairsieve",
+        "train",
+        str(asked.data),
+        *table_options(asked),
+        *verified_options(*asked.verified, table),
+    ]
     return shlex.join([*words, "-o", str(folder)])
-
-
-def review_step(asked: TableSettings, rows: int = 50) -> Step:
-    """Have labels checked that nobody checked yet, and use the answers."""
-    if is_frame(asked.data):
-        return Step("review", {"words": [], "again": [], "rows": rows})
-    page = new_page(Path("review.html"))
-    words = ["fairsieve", "review", str(asked.data), *table_options(asked), *_verified(*asked.verified)]
-    words += ["--rows", str(rows)] if rows != 50 else []
-    again = _verified(*asked.verified, page.with_suffix(".csv"))
-    return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
-
-
-def _verified(*paths: Path) -> list[str]:
-    return [word for path in paths for word in ("--verified", str(path))]
 
 
 def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
