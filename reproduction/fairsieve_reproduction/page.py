@@ -71,38 +71,45 @@ def count_verdicts(found: Sequence[Judgement]) -> str:
     return summary
 
 
-def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path) -> tuple[Path, str]:
-    """Write the page, and every table and figure into files of its own; return the page, and how many claims hold."""
-    found = judgements(protocols)
-    document = _document(protocols, items, found)
+def write_reproduction(
+    protocols: Protocols, items: Sequence[Item], folder: Path, sitting: str = ""
+) -> tuple[Path, str]:
+    """Write the page, and every table and figure into files of its own; return the page, and how many claims hold.
+
+    ``sitting`` says what making the records took, where they were made just now.
+    """
+    judged = judgements(protocols)
+    document = _document(protocols, items, judged, sitting)
     for block in (block for section in document.sections for block in section.blocks):
         if isinstance(block, Table):
             _write_table(block, folder)
         elif isinstance(block, Figure):
             _write_figure(block, folder)
-    if found:
-        _write_table(tables.claims_table(found), folder)
-        write_output(folder / "comparisons.csv", tables.comparisons(found).to_csv(index=False).encode())
+    if judged:
+        _write_table(tables.claims_table(judged), folder)
+        write_output(folder / "comparisons.csv", tables.comparisons(judged).to_csv(index=False).encode())
     page = folder / "reproduction.html"
     write_page(document, page)
-    return page, count_verdicts(found)
+    return page, count_verdicts(judged)
 
 
-def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judgement]) -> Document:
+def _document(
+    protocols: Protocols, items: Sequence[Item], judged: Sequence[Judgement], sitting: str
+) -> Document:
     """Make the document of some tables and figures, with the verdicts that the records allow."""
     sections = []
-    if found:
+    if judged:
         missing = [] if protocols.authors is not None else [Text(MISSING)]
-        lead = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
-        judged = [_verdict(each) for each in found if not isinstance(each.fresh.holds, str)]
+        lead = [Text(PROTOCOLS), *missing, Text(count_verdicts(judged) + ".")]
+        verdicts = [_verdict(each) for each in judged if not isinstance(each.fresh.holds, str)]
         others = [
             Text(f"Not comparable: {each.claim.text} ({each.claim.where}): {each.fresh.summary}.")
-            for each in found
+            for each in judged
             if isinstance(each.fresh.holds, str)
         ]
-        sections.append(Section("claims", "The paper's claims", [*lead, *judged, *others]))
+        sections.append(Section("claims", "The paper's claims", [*lead, *verdicts, *others]))
     sections += [Section(item.name, item.title, _item_blocks(item, protocols)) for item in items]
-    sections.append(Section("made", "How this was made", _made(protocols, items)))
+    sections.append(Section("made", "How this was made", _made(protocols, items, sitting)))
     return Document(
         "The paper, reproduced",
         "Tables and figures of “Sample Selection for Fair and Robust Training” (Roh, Lee, Whang, Suh; NeurIPS 2021), "
@@ -144,7 +151,7 @@ def _item_blocks(item: Item, protocols: Protocols) -> list[Block]:
     return [FIGURES[item.name](protocols)] if item.name in FIGURES else []
 
 
-def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
+def _made(protocols: Protocols, items: Sequence[Item], sitting: str) -> list[Block]:
     """Describe settings, choices, versions, machine and time."""
     results, experiments = protocols.fresh, collect_experiments(items)
     records = results.collect(experiments)
@@ -160,6 +167,8 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
     } | {f"version of {name}": ", ".join(found.dropna().unique()) for name, found in versions.items()}
+    if sitting:
+        values["this sitting"] = sitting
     choices = tables.choices_table(records)
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
 

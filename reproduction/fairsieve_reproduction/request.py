@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+
+from joblib.externals.loky import get_reusable_executor
 
 from fairsieve.benchmark.records import read_results
 from fairsieve.errors import InvalidInputError
@@ -22,6 +26,26 @@ from fairsieve_reproduction.experiments import (
 from fairsieve_reproduction.methods.registry import find_methods
 from fairsieve_reproduction.page import write_reproduction
 from fairsieve_reproduction.runner import check_data_sets, reproduce
+
+
+@dataclass
+class Sitting:
+    """What making records takes, from the moment that it is made."""
+
+    clock: float = field(default_factory=time.perf_counter)
+    processor: float = field(default_factory=lambda: sum(os.times()[:4]))
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
+
+    def tell(self, made: int, records: int) -> str:
+        """End the workers, whose time counts only then; say what making records took, and beside what."""
+        get_reusable_executor().shutdown()
+        now = Sitting()
+        clock, processor = (now.clock - self.clock) / 60, (now.processor - self.processor) / 60
+        return (
+            f"This sitting made {made:,} of {records:,} records in {clock:.1f} minutes on the clock and "
+            f"{processor:.1f} minutes of processor time, on {os.cpu_count()} cores with a load average of "
+            f"{self.load:.1f} when it began and {now.load:.1f} when it ended"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +114,13 @@ class Request:
         for scope, wanted in reversed(self.scopes.items()):  # the authors' draw first
             yield from reproduce(wanted, self.results[scope], self.records, jobs=jobs)
 
-    def write(self) -> tuple[Path, str]:
+    def count(self) -> int:
+        """Count the records behind the tables and figures."""
+        return sum(len(self.results[scope].collect(wanted)) for scope, wanted in self.scopes.items())
+
+    def write(self, sitting: str = "") -> tuple[Path, str]:
         """Write the page, tables and figures; return the page, and how many claims hold."""
-        return write_reproduction(Protocols(*self.results.values()), self.items, self.out)
+        return write_reproduction(Protocols(*self.results.values()), self.items, self.out, sitting)
 
 
 def _find_published_records() -> Path | None:

@@ -37,7 +37,12 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
         dict.fromkeys(["synthetic", "compas", "adult"], 4),
     )
     arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
-    assert "Of 2 claims" in reproduce(*arguments)
+    told = reproduce(*arguments)
+    assert "Of 2 claims" in told
+    assert re.search(
+        r"made 1 of 1 records in [\d.]+ minutes on the clock and [\d.]+ minutes of processor", told
+    )
+    assert "This sitting made 1 of 1" in (tmp_path / "reproduction.html").read_text("utf-8")
     assert (tmp_path / "records.jsonl").read_text().count("\n") == 1
     first = (tmp_path / "claims.csv").read_bytes()
     reproduce(*arguments, "--judge-only")

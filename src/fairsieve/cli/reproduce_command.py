@@ -83,7 +83,7 @@ def reproduce_command(
     from fairsieve.report.looks import pyplot
     from fairsieve.validation import check_at_least
     from fairsieve_reproduction.experiments import ITEMS
-    from fairsieve_reproduction.request import Request
+    from fairsieve_reproduction.request import Request, Sitting
 
     if what == "list":
         for item in ITEMS.values():
@@ -103,10 +103,14 @@ def reproduce_command(
     pyplot()  # report a missing package before the work, not after it
     make_folder("--out", request.out)
     write_settings(context, request.out)
+    told = []
     with stoppable(f"What is finished is in {request.records}: give the same command again to go on."):
         if not judge_only:
+            sitting, made = Sitting(), 0
             with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
                 for done, total, step in request.run(workers):
                     update(done, step, total=total)
-        page, verdicts = request.write()
-    say(verdicts, f"The page is {page}; tables and figures are beside it")
+                    made += 1
+            told = [sitting.tell(made, request.count())]
+        page, verdicts = request.write(*told)
+    say(verdicts, *told, f"The page is {page}; tables and figures are beside it")
