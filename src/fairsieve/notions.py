@@ -17,6 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fairsieve.errors import spell
+from fairsieve.validation import check_choice
+
 # In place of a class: any class at all; as a prediction, the true class, or another than the true one.
 ANY, RIGHT, WRONG = -1, -2, -3
 
@@ -200,9 +203,6 @@ def find_notion(fairness: Any) -> Notion:
     >>> find_notion("equal-opportunity").short
     'EOpp'
     """
-    from fairsieve.errors import spell
-    from fairsieve.validation import check_choice  # which needs NumPy: the command line starts without it
-
     option = spell("--fairness")
     # Commands write names with dashes, and say so of a wrong one.
     old, new = ("_", "-") if option.startswith("--") else ("-", "_")

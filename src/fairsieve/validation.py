@@ -1,15 +1,13 @@
-"""Checks of single values, with one form of message."""
+"""Checks of single values, with one form of message. NumPy is not imported here: the command line starts without it."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-
-import numpy as np
 
 from fairsieve.errors import InvalidInputError, spell
 
@@ -21,41 +19,50 @@ LONGEST = 100  # letters of a value in a message
 def shown(value: Any) -> str:
     """Write a value for a message: short, and without the names of NumPy's types.
 
+    >>> import numpy as np
     >>> shown(np.int64(3)), shown("a")
     ('3', "'a'")
     """
-    if isinstance(value, list):
-        text = f"[{', '.join(map(shown, value))}]"
-    else:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = f"[{', '.join(map(shown, value))}]" if isinstance(value, list) else repr(_as_python(value))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _as_python(value: Any) -> Any:
+    """Return Python's own number for one of NumPy's, and everything else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def _check_number(
+    name: str, value: Any, kind: type, is_within: Callable[[Any], bool], rule: str, hint: str = ""
+) -> Any:
+    """Check that a value is a number of a kind, within bounds; True and False are none, though Python says 1 and 0."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not is_within(value):
+        raise InvalidInputError(f"{spell(name)} must be {rule}; got {shown(value)}{hint}")
+    return value
 
 
 def check_at_least(name: str, value: Any, lowest: int) -> int:
     """Check that a value is a whole number of at least ``lowest``."""
-    if _is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
-        raise InvalidInputError(
-            f"{spell(name)} must be a whole number of at least {lowest}; got {shown(value)}"
-        )
-    return int(value)
+    rule = f"a whole number of at least {lowest}"
+    return int(_check_number(name, value, Integral, lambda number: number >= lowest, rule))
 
 
 def check_seed(name: str, value: Any) -> int:
     """Check that a value is a whole number that NumPy, torch and compiled code all take for a seed."""
-    if _is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
-        raise InvalidInputError(
-            f"{spell(name)} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
-        )
-    return int(value)
+    rule = "a whole number of at least 0 and below 2**63"
+    return int(_check_number(name, value, Integral, lambda number: 0 <= number < 2**63, rule))
 
 
 def check_share(name: str, value: Any, most: float = 1) -> float:
     """Check that a value is a number in [0, ``most``]."""
-    if _is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
-        raise InvalidInputError(
-            f"{spell(name)} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
-        )
-    return float(value)
+    rule, hint = f"a number in [0, {most}]", percent_hint(value)
+    return float(_check_number(name, value, Real, lambda number: 0 <= number <= most, rule, hint))
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Check that a value is a finite number above 0."""
+    rule = "a finite number above 0"
+    return float(_check_number(name, value, Real, lambda number: 0 < number < float("inf"), rule))
 
 
 def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | Literal["auto"]:
@@ -69,30 +76,21 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
     """
     if auto and isinstance(value, str) and value == "auto":
         return "auto"
-    if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) <= 1:
-        also = ', or "auto" to have it estimated' if auto else ""
-        hint = percent_hint(value)
-        if isinstance(value, str):
-            hint = closest_hint(value, ["auto"]) if auto else hint
-            hint = ': write "auto" in small letters' if auto and value.lower() == "auto" else hint
-            hint = ": estimate_clean_ratio finds one" if not auto and value == "auto" else hint
-        raise InvalidInputError(
-            f"{spell(name)} must be a number in (0, 1], the share of right labels (1.0 keeps every sample){also}; "
-            f"got {shown(value)}{hint}"
-        )
-    return float(value)
+    also = ', or "auto" to have it estimated' if auto else ""
+    rule = f"a number in (0, 1], the share of right labels (1.0 keeps every sample){also}"
+    hint = percent_hint(value)
+    if isinstance(value, str):
+        hint = closest_hint(value, ["auto"]) if auto else hint
+        hint = ': write "auto" in small letters' if auto and value.lower() == "auto" else hint
+        hint = ": estimate_clean_ratio finds one" if not auto and value == "auto" else hint
+    return float(_check_number(name, value, Real, lambda number: 0 < number <= 1, rule, hint))
 
 
 def percent_hint(value: Any) -> str:
     """Say what to pass in place of a percentage; return nothing for what cannot be one."""
-    if _is_truth(value) or not isinstance(value, Real) or not 1 < float(value) <= 100:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 1 < float(value) <= 100:
         return ""
     return f": for {float(value):g} % pass {float(value) / 100:g}"
-
-
-def _is_truth(value: Any) -> bool:
-    """Return whether a value is True or False, which Python takes for 1 and 0."""
-    return isinstance(value, (bool, np.bool_))
 
 
 def check_kind(name: str, value: Any, kinds: Any, rule: str) -> Any:
@@ -105,7 +103,7 @@ def check_kind(name: str, value: Any, kinds: Any, rule: str) -> Any:
 
 def check_truth(name: str, value: Any) -> bool:
     """Check that a value is True or False: the text "no" would be taken for true."""
-    return bool(check_kind(name, value, (bool, np.bool_), "True or False"))
+    return bool(check_kind(name, _as_python(value), bool, "True or False"))
 
 
 def as_path(name: str, value: Any, rule: str = "a path") -> Path:
@@ -132,13 +130,6 @@ def several(values: Any) -> Collection[Any]:
     if isinstance(values, list | tuple | Set):
         return values
     return () if values is None else (values,)
-
-
-def check_positive(name: str, value: Any) -> float:
-    """Check that a value is a finite number above 0."""
-    if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
-        raise InvalidInputError(f"{spell(name)} must be a finite number above 0; got {shown(value)}")
-    return float(value)
 
 
 def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:

