@@ -147,16 +147,8 @@ def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
     >>> load_sentences("fairsieve.tabular", "templates/review.j2").similar(20, "high", 3, "low", 17)
     'Of the 20 most similar rows, 3 are labelled high and 17 low.'
     """
-    return environment(package).get_template(name).make_module(_advice(in_python))
-
-
-def write_template(package: str, name: str, *, in_python: bool = False, **facts: Any) -> str:
-    """Write a whole file."""
-    return writable(environment(package).get_template(name).render(facts | _advice(in_python)))
-
-
-def _advice(in_python: bool) -> dict[str, Any]:
-    return {"option": _parameter if in_python else _flag, "in_python": in_python}
+    advice = {"option": _parameter if in_python else _flag, "in_python": in_python}
+    return environment(package).get_template(name).make_module(advice)
 
 
 def _flag(name: str, value: Any = None) -> str:

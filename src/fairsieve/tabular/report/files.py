@@ -21,7 +21,7 @@ from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, table_markdown, writable, write_template
+from fairsieve.report.text import columns_csv, load_sentences, table_markdown, writable
 from fairsieve.tabular.answers import rate_records
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
@@ -146,19 +146,18 @@ def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> 
     title, found = f"Rates by {run.problem.groups.title}", run.evaluation
     rates = [gap.rate for gap in found.widest[:1]]
     groups = pages.rates_table("groups", title, rates, found)
-    return write_template(
-        "fairsieve.tabular",
-        "templates/card.md.j2",
-        in_python=decision.in_python,
-        record=record,
-        run=run,
-        decision=decision,
-        columns=len(used(run.problem.features)),
+    macros = load_sentences("fairsieve.tabular", "templates/page.j2", in_python=decision.in_python)
+    card = macros.card(
+        run,
+        decision,
+        record,
+        column_count=len(used(run.problem.features)),
         trusted=trusted_types(run.model),
         needs=run.model.reading_["needs"],
         overall=table_markdown(pages.overall_table(run)),
         groups=table_markdown(groups) if rates else "",
     )
+    return writable(str(card))
 
 
 def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
