@@ -14,8 +14,21 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.files import write_output
-from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
-from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
+from fairsieve.report.document import (
+    SYMBOLS,
+    Block,
+    Document,
+    Facts,
+    Figure,
+    Look,
+    Section,
+    Series,
+    Table,
+    Text,
+    Verdict,
+    colour,
+    pyplot,
+)
 from fairsieve.report.page import write_page
 from fairsieve.report.text import table_markdown
 from fairsieve_reproduction import tables

@@ -23,7 +23,7 @@ from fairsieve.data import (
 )
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
-from fairsieve.report.looks import Look
+from fairsieve.report.document import Look
 from fairsieve.training.settings import Settings
 from fairsieve_reproduction.methods.noise_losses import estimate_noise_rates
 from fairsieve_reproduction.methods.registry import METHODS, find_methods

@@ -23,7 +23,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.notions import DP, EER, EO, EOPP, NOTIONS, find_notion
 from fairsieve.optional import require
-from fairsieve.report.looks import Look
+from fairsieve.report.document import Look
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 

@@ -38,7 +38,7 @@ def demo_command(
     """
     from fairsieve.errors import InvalidInputError
     from fairsieve.files import make_folder
-    from fairsieve.report.looks import pyplot
+    from fairsieve.report.document import pyplot
     from fairsieve.validation import check_at_least
 
     chosen = {"--fairness": fairness, "--noise": noise, "--rate": rate}

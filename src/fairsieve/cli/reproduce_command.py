@@ -60,7 +60,7 @@ def reproduce_command(
     from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
     from fairsieve.progress import progress_bar
-    from fairsieve.report.looks import pyplot
+    from fairsieve.report.document import pyplot
     from fairsieve.validation import check_at_least
     from fairsieve_reproduction.experiments import ITEMS
     from fairsieve_reproduction.request import Request, Sitting

@@ -23,7 +23,7 @@ from fairsieve.metrics import (
 )
 from fairsieve.notions import EO, find_notion
 from fairsieve.optional import require
-from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
+from fairsieve.report.document import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import positive_code
 

@@ -1,4 +1,4 @@
-"""What a page says, apart from how it looks: sections of text, verdicts, tables, figures and facts.
+"""What a page says: sections of text, verdicts, tables, figures and facts; and what has which colour and shape.
 
 Whoever has results writes a :class:`Document`; the page (``report/page``) draws it. Every string is plain text and is
 escaped where it is drawn.
@@ -7,11 +7,158 @@ escaped where it is drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle, groupby
+from typing import Any, Literal, NamedTuple
 
-from fairsieve.report.looks import Look, looks_of
+from fairsieve.optional import require
+
+
+# ---- Looks: one for each series name, two themes, and Matplotlib in that style
+
+# The hues are the families of Okabe and Ito, darkened (or lightened) until each stands at least 3 : 1 from the background
+# and no two are alike to an eye that sees two primaries; a symbol tells those of one hue apart. The tests measure both.
+
+
+class _Symbol(NamedTuple):
+    """A shape, for Matplotlib, for Plotly, and as an SVG path in a box of 10 by 10 around the origin."""
+
+    matplotlib: str
+    plotly: str
+    path: str
+
+
+SYMBOLS = {
+    "circle": _Symbol("o", "circle", "M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z"),
+    "square": _Symbol("s", "square", "M-3.6-3.6H3.6V3.6H-3.6Z"),
+    "triangle": _Symbol("^", "triangle-up", "M0-4.4L4.4 3.4H-4.4Z"),
+    "diamond": _Symbol("D", "diamond", "M0-5L5 0L0 5L-5 0Z"),
+    "cross": _Symbol("P", "cross", "M-1.6-4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z"),
+    "point": _Symbol("v", "triangle-down", "M0 4.4L4.4-3.4H-4.4Z"),
+}
+
+
+class Look(NamedTuple):
+    """A hue by its name, and a symbol by its name."""
+
+    hue: str
+    symbol: str = "circle"
+
+
+class Theme(NamedTuple):
+    """Colours of a page: its surfaces and words, the hues of series, the shades of cells."""
+
+    background: str
+    panel: str
+    line: str
+    ink: str
+    muted: str
+    link: str
+    hues: dict[str, str]
+    # Words and ground of a claim that holds, that does not, and that is inconclusive.
+    holds: tuple[str, str]
+    fails: tuple[str, str]
+    unknown: tuple[str, str]
+    # Ground of a cell by how far it lies from its reference; words on it are ink.
+    apart: tuple[str, str, str, str]
+
+
+# Each on a light and on a dark background.
+_HUES = {
+    "blue": ("#0B57A4", "#3D8FD1"),
+    "orange": ("#C0841A", "#F0B429"),
+    "sky": ("#1A96E0", "#9AD7F5"),
+    "green": ("#158058", "#43DDA6"),
+    "red": ("#A8320C", "#DD6A35"),
+    "pink": ("#A23E86", "#E08AC8"),
+    "black": ("#1F2328", "#F0F3F6"),
+    "grey": ("#767D86", "#8A9299"),
+}
+_COLOURS: dict[str, tuple[Any, Any]] = {
+    "background": ("#FFFFFF", "#171B20"),
+    "panel": ("#F6F8FA", "#1F252C"),
+    "line": ("#D5DBE1", "#3A434D"),
+    "ink": ("#1F2328", "#E8EDF2"),
+    "muted": ("#57606A", "#A7B1BC"),
+    "link": ("#0B57A4", "#86C5F7"),
+    "holds": (("#0F5C2E", "#DDF4E4"), ("#86E3AE", "#143524")),
+    "fails": (("#93290A", "#FDE7DF"), ("#FFAE92", "#44200F")),
+    "unknown": (("#4A525B", "#E9EDF1"), ("#C6CED6", "#2E363F")),
+    "apart": (("#EAF4EC", "#FFF3D1", "#FFE0A8", "#FFC57A"), ("#1D2E25", "#3A3014", "#574212", "#755408")),
+}
+THEMES = {
+    title: Theme(
+        hues={name: pair[place] for name, pair in _HUES.items()},
+        **{name: pair[place] for name, pair in _COLOURS.items()},
+    )
+    for place, title in enumerate(("light", "dark"))
+}
+
+# Series that look the same in every figure. Other series bring their look (``Series.look``), or are given one.
+NAMED_LOOKS = {
+    "pareto front": Look("grey", "diamond"),
+    "plain model": Look("grey"),
+    "fair model": Look("blue"),
+}
+# Looks of series that have none of their own, in turn: a new hue each time, with another symbol in each round.
+FREE_LOOKS = [
+    Look(hue, (*SYMBOLS, *SYMBOLS)[place % len(SYMBOLS) + turn])
+    for turn in range(len(SYMBOLS))
+    for place, hue in enumerate(("blue", "orange", "sky", "green", "red", "pink", "black"))
+]
+
+
+SETTINGS: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": THEMES["light"].muted,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.dpi": 110,
+    "font.size": 9,
+    "grid.alpha": 0.25,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
+    "legend.fontsize": "small",
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairsieve",
+}
+
+
+def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> dict[str, Look]:
+    """Return a look for each name: the one that is given for it, or else a look that no other name has.
+
+    Examples
+    --------
+    >>> looks_of(["ITLM", "LR"], {"ITLM": Look("orange", "square")})["ITLM"]
+    Look(hue='orange', symbol='square')
+    >>> len(set(looks_of(f"cell {i}" for i in range(7)).values()))
+    7
+    """
+    distinct = list(dict.fromkeys(names))
+    looks = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
+    looks |= {name: look for name, look in (given or {}).items() if name in distinct}
+    taken = set(looks.values())
+    free = (look for look in cycle(FREE_LOOKS) if look not in taken)
+    return {name: looks[name] if name in looks else next(free) for name in distinct}
+
+
+def colour(look: Look) -> str:
+    """Return the colour of a look on a light background."""
+    return THEMES["light"].hues[look.hue]
+
+
+def pyplot() -> Any:
+    """Return Matplotlib's pyplot in our style, drawing to files only."""
+    plt = require("matplotlib.pyplot", purpose="drawing figures")
+    plt.switch_backend("Agg")
+    plt.rcParams.update(SETTINGS)
+    return plt
+
+
+# ---- What a page says
 
 
 class Text(NamedTuple):

@@ -16,8 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from fairsieve.files import write_output
-from fairsieve.report.document import Block, Cell, Column, Document, Figure, Panel, Series, Table, Verdict
-from fairsieve.report.looks import SYMBOLS, THEMES, Look, Theme
+from fairsieve.report.document import (
+    SYMBOLS,
+    THEMES,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Look,
+    Panel,
+    Series,
+    Table,
+    Theme,
+    Verdict,
+)
 from fairsieve.report.text import environment, writable
 
 

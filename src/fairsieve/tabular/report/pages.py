@@ -27,8 +27,8 @@ from fairsieve.report.document import (
     Table,
     Text,
     Verdict,
+    looks_of,
 )
-from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.decision import Decision, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Rate
