@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from fairsieve.optional import require
 
-
 # ---- Looks: one for each series name, two themes, and Matplotlib in that style
 
-# The hues are the families of Okabe and Ito, darkened (or lightened) until each stands at least 3 : 1 from the background
-# and no two are alike to an eye that sees two primaries; a symbol tells those of one hue apart. The tests measure both.
+# The hues are the families of Okabe and Ito, darkened (or lightened) until each stands at least 3 : 1 from the
+# background and no two are alike to an eye that sees two primaries; a symbol tells those of one hue apart. The tests
+# measure both.
 
 
 class _Symbol(NamedTuple):
