@@ -329,7 +329,7 @@ def _wider_spread(claim: Claim, results: Results) -> Answer:
         row = results.values(each, EO)
         spread.setdefault(each.method, []).extend(np.abs(row - np.nanmedian(row))[~np.isnan(row)])
     ours, wider = spread[OURS], spread[claim.rival]
-    means = [number(float(np.mean(found))) for found in (wider, ours)]
+    means = [number(float(np.mean(distances))) for distances in (wider, ours)]
     told = f"mean distance of EO disparity from a point's median: FR-Train {means[0]}, the method {means[1]}"
     if len(wider) < 20:
         return _open_or(None, 1.0, told)

@@ -104,7 +104,7 @@ class Claim:
 
     def pairings(self) -> list[Pairing]:
         """Return the comparisons of the claim."""
-        found = []
+        pairings = []
         for one, other in self.pairs or [(self.one, other) for other in self.others]:
             for mine, theirs in zip(self.settings(one), self.settings(other), strict=True):
                 knows = METHODS[mine.method].family not in ("plain", "robust")
@@ -115,8 +115,8 @@ class Claim:
                     name = fairness if measure == "disparity" else measure
                     beyond, same = BEYOND[self.beyond], self.beyond == "same"
                     ranked = self.every and not self.strict
-                    found.append(Pairing(mine, theirs, name, beyond, same, ranked, self.strict))
-        return found
+                    pairings.append(Pairing(mine, theirs, name, beyond, same, ranked, self.strict))
+        return pairings
 
     def settings(self, method: str) -> list[Experiment]:
         """Return a method's experiments, one for each column or rate."""
@@ -124,12 +124,14 @@ class Claim:
             return sets.rate_experiments(method, BY_SHORT[self.rates])
         if self.compas_rates:
             return [each for each in sets.compas_rate_experiments(method) if each.rate > 0]
-        found = []
+        experiments = []
         for name in self.columns:
             table, _, data = name.partition("-")
             columns = paper_tables()[table].columns
-            found += [column_experiment(method, column) for column in columns if data in ("", column.data)]
-        return found
+            experiments += [
+                column_experiment(method, column) for column in columns if data in ("", column.data)
+            ]
+        return experiments
 
 
 @cache
@@ -176,7 +178,7 @@ class Judgement:
 
 def judgements(protocols: Protocols) -> list[Judgement]:
     """Judge every claim whose runs are there."""
-    found, printed = [], PrintedResults()
+    judged, printed = [], PrintedResults()
     for claim in claims():
         fresh, theirs = claim.answer(protocols.fresh), None
         if fresh is None:
@@ -187,12 +189,12 @@ def judgements(protocols: Protocols) -> list[Judgement]:
         by_means = claim.answer(printed) if printed.tells(claim) else None
         before = claim.as_before().answer(protocols.fresh)
         before = None if before is None or before.holds == fresh.holds else before
-        found.append(Judgement(claim, fresh, published, theirs, by_means, before, fresh.holds))
-    tested = {each.claim.id: each.fresh.p for each in found if each.fresh.p is not None}
+        judged.append(Judgement(claim, fresh, published, theirs, by_means, before, fresh.holds))
+    tested = {each.claim.id: each.fresh.p for each in judged if each.fresh.p is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     return [
         replace(each, corrected=None) if corrected.get(each.claim.id, 0.0) >= LEVEL else each
-        for each in found
+        for each in judged
     ]
 
 

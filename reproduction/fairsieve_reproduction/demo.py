@@ -44,8 +44,8 @@ def run_demo(
             report(f"{name}, seed {seed}")
             started = time.perf_counter()
             fitted = fit(None, data, name, seed=seed, evaluation=parts.test, **settings)
-            found = {"seconds": time.perf_counter() - started, "method": METHODS[name].title}
-            scores.append(found | measure(fitted.predict(parts.test.features), parts.test))
+            line = {"seconds": time.perf_counter() - started, "method": METHODS[name].title}
+            scores.append(line | measure(fitted.predict(parts.test.features), parts.test))
             fits.setdefault(name, fitted)
     return pd.DataFrame(scores), train, flipped, fits
 

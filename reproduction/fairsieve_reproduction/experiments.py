@@ -296,8 +296,10 @@ def _catalogue() -> Iterator[Item]:
     """Yield all tables and figures."""
     for name in (f"table{number}" for number in range(1, 8)):
         tables = [table for table in paper_tables().values() if table.name.startswith(name)]  # Adult has two
-        found = (_in_columns([*each.lines, *EXTRA_LINES.get(each.name, ())], each.columns) for each in tables)
-        yield Item(name, tables[0].title, list(chain.from_iterable(found)))
+        experiments = (
+            _in_columns([*each.lines, *EXTRA_LINES.get(each.name, ())], each.columns) for each in tables
+        )
+        yield Item(name, tables[0].title, list(chain.from_iterable(experiments)))
     yield Item("figure1", "Cell sizes and losses on COMPAS", [PLAIN_COMPAS])
     rates = [*compas_rate_experiments("lr"), *compas_rate_experiments("itlm")]
     yield Item("figure2", "LR and ITLM on COMPAS by noise rate", rates)
@@ -366,11 +368,11 @@ class Results:
 
         Where no pace is chosen yet, it is the default.
         """
-        found = [record["hyperparameters"] for record in self.choices(experiment)]
+        chosen = [record["hyperparameters"] for record in self.choices(experiment)]
         tuned = self.scope.tuned_as(experiment)
-        if tuned is not None and not any(set(METHODS[tuned.method].candidates) <= set(one) for one in found):
+        if tuned is not None and not any(set(METHODS[tuned.method].candidates) <= set(one) for one in chosen):
             return None
-        return {name: value for one in found for name, value in one.items()}
+        return {name: value for one in chosen for name, value in one.items()}
 
     def name(self, experiment: Experiment, seed: int) -> str:
         """Return the name of a run in records; experiments with the same hyperparameters share it."""
@@ -386,20 +388,20 @@ class Results:
 
     def runs(self, experiment: Experiment) -> list[Record]:
         """Return the records of an experiment that are there, by seed."""
-        found = (self.run(experiment, seed) for seed in self.scope.seeds_for(experiment))
-        return [record for record in found if record is not None]
+        records = (self.run(experiment, seed) for seed in self.scope.seeds_for(experiment))
+        return [record for record in records if record is not None]
 
     def collect(self, experiments: Iterable[Experiment]) -> list[Record]:
         """Collect the records behind some experiments, each once: choices and runs."""
-        found = (record for each in experiments for record in (*self.choices(each), *self.runs(each)))
-        return list({record["run"]: record for record in found}.values())
+        records = (record for each in experiments for record in (*self.choices(each), *self.runs(each)))
+        return list({record["run"]: record for record in records}.values())
 
     def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
         """Return a measure (or ``cpu_seconds``) of an experiment, one value per seed; NaN where it is missing."""
-        found = [self.run(experiment, seed) or {} for seed in self.scope.seeds_for(experiment)]
+        records = [self.run(experiment, seed) or {} for seed in self.scope.seeds_for(experiment)]
         if measure != "cpu_seconds":
-            found = [record.get("metrics", {}) for record in found]
-        return np.array([record.get(measure, np.nan) for record in found])
+            records = [record.get("metrics", {}) for record in records]
+        return np.array([record.get(measure, np.nan) for record in records])
 
 
 @dataclass(frozen=True)
@@ -419,7 +421,7 @@ class Protocols:
 
     def each(self, data: str) -> list[tuple[str, Results]]:
         """Return the protocols that a data set has, with their names."""
-        found = [("fresh" if data == "synthetic" else "splits", self.fresh)]
+        protocols = [("fresh" if data == "synthetic" else "splits", self.fresh)]
         if data == "synthetic" and self.authors is not None:
-            found.insert(0, ("authors'", self.authors))
-        return found
+            protocols.insert(0, ("authors'", self.authors))
+        return protocols

@@ -57,7 +57,7 @@ PANELS_IN_A_ROW, PANEL_SIZE = 3, (3.6, 2.9)
 MANY_POINTS = 50  # from here on points are small
 
 
-def count_verdicts(found: Sequence[Judgement]) -> str:
+def count_verdicts(judged: Sequence[Judgement]) -> str:
     """Say how many claims hold.
 
     Examples
@@ -72,9 +72,11 @@ def count_verdicts(found: Sequence[Judgement]) -> str:
         words = ("holds", "does not hold", "inconclusive")
         return ", ".join(f"{counts[word]} {name}" for word, name in zip(words, names, strict=True))
 
-    others = sum(isinstance(each.fresh.holds, str) for each in found)
-    both = [each for each in found if each.published is not None]
-    summary = f"Of {len(found)} claims {told([each.fresh for each in found])} and {others} are not comparable"
+    others = sum(isinstance(each.fresh.holds, str) for each in judged)
+    both = [each for each in judged if each.published is not None]
+    summary = (
+        f"Of {len(judged)} claims {told([each.fresh for each in judged])} and {others} are not comparable"
+    )
     if both:
         published = told([each.published for each in both if each.published is not None])
         summary += (
@@ -152,8 +154,8 @@ def _verdict(each: Judgement) -> Verdict:
 
 def _item_blocks(item: Item, protocols: Protocols) -> list[Block]:
     """Return what an item shows; nothing of what has no runs yet."""
-    found = protocols.fresh.collect(item.experiments)
-    if item.experiments and not found:
+    records = protocols.fresh.collect(item.experiments)
+    if item.experiments and not records:
         return []
     if item.name.startswith("table"):
         return list(tables.paper_blocks(protocols, item.name))
@@ -179,7 +181,7 @@ def _made(protocols: Protocols, items: Sequence[Item], sitting: str) -> list[Blo
         "model": "logistic regression, Adam; batches of 100 (synthetic), 200 (COMPAS), 2,000 (Adult)",
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
-    } | {f"version of {name}": ", ".join(found.dropna().unique()) for name, found in versions.items()}
+    } | {f"version of {name}": ", ".join(used.dropna().unique()) for name, used in versions.items()}
     if sitting:
         values["this sitting"] = sitting
     choices = tables.choices_table(records)

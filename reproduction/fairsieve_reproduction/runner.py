@@ -85,14 +85,14 @@ def reproduce(
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results, *, pace: bool) -> list[_Job]:
     """List the choices of the pace, or of the other hyperparameters at that pace, that are not recorded yet."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment, pace=pace) for experiment in experiments)
-    found = []
+    jobs = []
     for each in (each for each in wanted if each is not None):
         chosen = results.choice(each)
         given = None if pace else dict(chosen["hyperparameters"]) if chosen else {}
         asked = results.scope.tuning_settings(each, given)
         if fingerprint(asked) not in results.records:
-            found.append(_Job(each, None, partial(_choose_once, each, results.scope, given)))
-    return found
+            jobs.append(_Job(each, None, partial(_choose_once, each, results.scope, given)))
+    return jobs
 
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:

@@ -184,8 +184,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     order = np.argsort(p_values, kind="stable")
     corrected = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
-    found = np.minimum(np.maximum.accumulate(corrected), 1.0)[np.argsort(order, kind="stable")]
-    return [float(p) for p in found]
+    in_order = np.minimum(np.maximum.accumulate(corrected), 1.0)[np.argsort(order, kind="stable")]
+    return [float(p) for p in in_order]
 
 
 class Said(NamedTuple):
@@ -201,17 +201,17 @@ def judge(gains: Sequence[Gain]) -> list[Said]:
     For or against where a test, corrected for the number of comparisons, says so; alike where a gain is claimed and
     even the upper end of its interval is below .01 (to be the best claims no gain of some size); else open.
     """
-    found = []
+    words = []
     ours, theirs = (holm(each) for each in ([gain.p for gain in gains], [gain.p_against for gain in gains]))
     for gain, p, p_against in zip(gains, ours, theirs, strict=True):
         pairing = gain.pairing
         is_behind = not gain.speaks_for if pairing.equivalent else gain.mean < pairing.worst
         if p < LEVEL and gain.speaks_for:
-            found.append(Said("for", p))
+            words.append(Said("for", p))
         elif p_against < LEVEL and is_behind:
-            found.append(Said("against", p_against))
+            words.append(Said("against", p_against))
         elif pairing.claims_size and gain.mean + gain.half < MARGIN:
-            found.append(Said("alike", gain.p_that(MARGIN)))
+            words.append(Said("alike", gain.p_that(MARGIN)))
         else:
-            found.append(Said("open", min(p, p_against)))
-    return found
+            words.append(Said("open", min(p, p_against)))
+    return words

@@ -121,12 +121,12 @@ def _cells(
     """Make the cells of a method's accuracy and disparity, shaded by how far they are from the paper's."""
     for measure, theirs in zip_longest(("accuracy", column.fairness), printed):
         values = results.values(column_experiment(line, column), measure)[:most]
-        found = values[~np.isnan(values)]
-        if not len(found):
+        there = values[~np.isnan(values)]
+        if not len(there):
             yield Cell("–")
             continue
-        mean, spread, apart, note = float(found.mean()), float(found.std()), None, f"{len(found)} runs"
-        text = _plus_minus(mean, spread if len(found) > 1 else None)
+        mean, spread, apart, note = float(there.mean()), float(there.std()), None, f"{len(there)} runs"
+        text = _plus_minus(mean, spread if len(there) > 1 else None)
         if theirs is not None:
             both, distance = float(np.hypot(spread, theirs.deviation or 0)), abs(mean - theirs.value)
             apart = round(distance / both, 2) if both > 0 else None
@@ -265,10 +265,10 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
     rows = [
         (
             *place,
-            ", ".join(text for text, _ in found),
-            ", ".join(text.split()[0] for text, end in found if end) or "–",
+            ", ".join(text for text, _ in choices),
+            ", ".join(text.split()[0] for text, end in choices if end) or "–",
         )
-        for place, found in chosen.items()
+        for place, choices in chosen.items()
     ]
     caption = (
         "Hyperparameters, chosen once for each method and column; a learning rate that is not named is .0005"

@@ -399,14 +399,12 @@ def test_verified_rows_are_compared_by_their_weights():
     weights = rng.random(60)
     problem = SimpleNamespace(test=test, weights=weights, fewest=1)
 
-    def record(method, predicted):
-        return {"settings": {"method": method, "seed": 0}, "metrics": {}, "predicted": predicted.tolist()}
-
     half = np.where(np.arange(60) < 30, test.labels, 1 - test.labels)
-    records = [record("right", test.labels), record("wrong", 1 - test.labels), record("half", half)]
+    predicted = {"right": test.labels, "wrong": 1 - test.labels, "half": half}
+    runs = {name: {0: {"predicted": codes.tolist()}} for name, codes in predicted.items()} | {"none": {}}
 
     def compared(one, other, measure="accuracy"):
-        return compare_verified(records, one, other, measure, problem)
+        return compare_verified(runs[one], runs[other], measure, problem)
 
     assert compared("right", "wrong") == (1.0, 1.0, 1.0)
     assert compared("right", "right", "equalized_odds") == (0.0, 0.0, 0.0)

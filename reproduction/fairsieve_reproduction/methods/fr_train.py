@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, EOPP
 from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.settings import Settings
-from fairsieve_reproduction.methods.selection import train_loop
+from fairsieve_reproduction.methods.selection import train_loop, trained_linear
 
 HIDDEN, LEAK = 16, 0.2
 COIN = 2 * math.log(2.0)  # loss of a robustness discriminator that cannot tell anything

@@ -25,10 +25,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.notions import DP, EO, EOPP
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
+from fairsieve_reproduction.methods.selection import trained_linear
 
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
 CERTAIN = 0.1  # of a group, whose class is taken for certain
@@ -143,5 +144,5 @@ def train_learning_to_reweight(given: TrainingInput) -> Trained:
             adam_step(weights, (gains / gains.sum() * wrong) @ x[rows], adam, RATE)
             if epoch >= REWEIGHT_EPOCHS * 3 // 4:  # the last quarter is averaged: steps do not get smaller
                 late.append(weights.copy())
-    found = np.mean(late, axis=0) if late else weights
-    return trained_linear(found, data, epochs=REWEIGHT_EPOCHS, trace={"weights": given_weights.tolist()})
+    averaged = np.mean(late, axis=0) if late else weights
+    return trained_linear(averaged, data, epochs=REWEIGHT_EPOCHS, trace={"weights": given_weights.tolist()})

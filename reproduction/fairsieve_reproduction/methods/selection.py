@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,17 @@ LONGEST = (
 )
 LARGE_BATCH, RATE = 2000, 0.0005
 TRACED = 100  # epochs of a training whose losses are recorded
+
+
+def trained_linear(parameters: NDArray[np.float64], data: Samples, **parts: Any) -> Trained:
+    """Describe a linear model of two classes by its weights and its bias: scores above 0 are the second class."""
+    classes = np.asarray(data.cells.classes)
+
+    def predict(samples: Samples) -> NDArray[Any]:
+        above = samples.features @ parameters[:-1] + parameters[-1] > 0
+        return np.asarray(classes[above.astype(np.int64)])
+
+    return Trained(predict=predict, **({"indices": np.arange(len(data))} | parts))
 
 
 def train_loop(

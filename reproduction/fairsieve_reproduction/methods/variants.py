@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fairsieve.benchmark.methods import Trained, TrainingInput, trained_linear
+from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.selection.search import budget_used
@@ -25,6 +25,7 @@ from fairsieve.selection.select import count_budget, select_cells
 from fairsieve.training.settings import selection_method
 from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer
 from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight
+from fairsieve_reproduction.methods.selection import trained_linear
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -66,7 +67,7 @@ def exact_selection(scores: Floats, data: Samples, ratios: Floats, clean_ratio: 
     members.resize((len(own), samples))
     used = sparse.hstack([sparse.csr_array((len(sizes), samples)), sparse.csr_array(sizes)])
     tied = sparse.hstack([members, -sparse.eye_array(len(own))])
-    found = milp(
+    optimum = milp(
         np.append(scores - scores.max(), np.zeros(len(own))),
         constraints=[
             LinearConstraint(used, -np.inf, count_budget(clean_ratio, samples) + 1e-9),
@@ -76,7 +77,7 @@ def exact_selection(scores: Floats, data: Samples, ratios: Floats, clean_ratio: 
         bounds=Bounds(0, np.append(np.ones(samples), cells.counts.ravel())),
         options={"mip_rel_gap": 0.0},
     )
-    wanted = found.x[samples:].round().astype(np.int64)
+    wanted = optimum.x[samples:].round().astype(np.int64)
     order = np.lexsort((scores, cells.codes))
     first = np.append(0, np.cumsum(cells.counts.ravel())[:-1])
     return np.sort(np.concatenate([order[at : at + size] for at, size in zip(first, wanted, strict=True)]))

@@ -62,17 +62,6 @@ class Trained:
     trace: Mapping[str, Any] = field(default_factory=dict)
 
 
-def trained_linear(parameters: NDArray[np.float64], data: Samples, **parts: Any) -> Trained:
-    """Describe a linear model of two classes by its weights and its bias: scores above 0 are the second class."""
-    classes = np.asarray(data.cells.classes)
-
-    def predict(samples: Samples) -> NDArray[Any]:
-        above = samples.features @ parameters[:-1] + parameters[-1] > 0
-        return np.asarray(classes[above.astype(np.int64)])
-
-    return Trained(predict=predict, **({"indices": np.arange(len(data))} | parts))
-
-
 def combinations(grid: Mapping[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
     """List all combinations of some candidates; the first one is that of the defaults."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
@@ -253,8 +242,8 @@ def _regression() -> Any:
     return LogisticRegression(max_iter=1000)
 
 
-def _decode(found: NDArray[Any], data: Samples) -> NDArray[Any]:
-    return np.asarray(data.cells.classes)[np.asarray(found, np.int64)]
+def _decode(codes: NDArray[Any], data: Samples) -> NDArray[Any]:
+    return np.asarray(data.cells.classes)[np.asarray(codes, np.int64)]
 
 
 @contextmanager

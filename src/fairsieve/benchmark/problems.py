@@ -216,12 +216,6 @@ def table_source(asked: TableSettings) -> tuple[TableSource, TableProblem]:
 
 
 @lru_cache(maxsize=1)
-def _read_source(source: TableSource) -> TableProblem:
-    """Read a table once for all runs of a worker."""
-    return read_whole(source.asked)
-
-
-@lru_cache(maxsize=1)
 def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) -> NoisyProblem:
     """Split a table by the seed, then flip training labels if asked to.
 
@@ -251,9 +245,10 @@ def pool_tested(source: TableSource, seeds: Sequence[int]) -> tuple[Samples, NDA
     return samples, np.concatenate([_split(part, seed)[1] for seed in seeds])
 
 
+@lru_cache(maxsize=1)
 def _grouped_rows(source: TableSource) -> tuple[TableProblem, TablePart]:
-    """Return a table, and its rows that have a group."""
-    whole = _read_source(source)
+    """Read a table once for all runs of a worker; return it, and its rows that have a group."""
+    whole = read_whole(source.asked)
     return whole, whole.train.take(whole.train.grouped)
 
 

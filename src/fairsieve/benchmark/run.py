@@ -145,8 +145,8 @@ def fold_scores(
     scores = np.zeros((2, len(parts), len(options)))
     for place, (train, held) in enumerate(parts):
         for i, values in enumerate(options):
-            found = measure(method.fit(replace(given, data=train), values).predict(held), held)
-            scores[:, place, i] = found["accuracy"], found[given.settings.fairness]
+            measured = measure(method.fit(replace(given, data=train), values).predict(held), held)
+            scores[:, place, i] = measured["accuracy"], measured[given.settings.fairness]
     return scores
 
 

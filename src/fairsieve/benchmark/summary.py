@@ -8,7 +8,7 @@ beside them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ DRAWS = 1000
 LEVELS = (2.5, 97.5)
 
 Difference = tuple[float, float, float]  # between the means of two methods, and its 95 % interval
+Runs = Mapping[int, Record]  # a method's, by seed
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,11 @@ class Summary:
 
 def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Record]) -> Summary:
     """Summarise the records of some methods."""
-    done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
-            for method in methods}  # fmt: skip
+    done: dict[str, dict[int, Record]] = {method.name: {} for method in methods}
+    for record in records:
+        asked_for = record["settings"]
+        if asked_for["method"] in done and "metrics" in record:
+            done[asked_for["method"]][asked_for["seed"]] = record
     present = [method for method in methods if done[method.name]]
     first = present[0] if present else methods[0]
     verified = asked.table is not None and len(asked.table.asked.verified) > 0
@@ -78,19 +82,20 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
     lines = []
     for method in methods:
         mine, measures = done[method.name], ("accuracy", asked.fairness)
-        given = [float(np.mean([one["metrics"][name] for one in mine])) for name in measures if mine]
-        times = [[one[key] for one in mine if key in one] for key in ("seconds", "tuning_seconds")]
+        runs = mine.values()
+        given = [float(np.mean([run["metrics"][name] for run in runs])) for name in measures if mine]
+        times = [[run[key] for run in runs if key in run] for key in ("seconds", "tuning_seconds")]
         seconds = [float(np.mean(each)) for each in times if each]
         if mine and judged is not None and judged.basis != "given labels":
             lines.append(_judged_line(method, judged, present.index(method), given, seconds))
             continue
         apart: list[Difference | None] = []
         for name in measures if mine and method is not first else ():
-            pair = records, method.name, first.name, name
+            pair = mine, done[first.name], name
             apart.append(compare_verified(*pair, asked.problem(0)) if verified else compare_pairs(*pair))
         lines.append(Line(method, given, [], apart, seconds))
-    runs = max(map(len, done.values()), default=0)
-    return Summary(lines, first, runs, judged.basis if judged else None, estimate)
+    most = max(map(len, done.values()), default=0)
+    return Summary(lines, first, most, judged.basis if judged else None, estimate)
 
 
 def _judged_line(
@@ -107,26 +112,24 @@ def _judged_line(
 
 
 def judge_on_table(
-    asked: Comparison, source: TableSource, runs: Sequence[Sequence[Record]]
+    asked: Comparison, source: TableSource, methods: Sequence[Runs]
 ) -> tuple[Judgement, CleanRatioEstimate] | tuple[None, None]:
     """Judge methods for right labels, over the splits that all of them have: rows that none of a split's models saw.
 
     A row that several splits test is drawn again as one. The estimate is made once, of all rows of the table.
     """
-    seeds = set.intersection(
-        *({one["settings"]["seed"] for one in each if "predicted" in one} for each in runs)
-    )
+    told = [{seed for seed, run in runs.items() if "predicted" in run} for runs in methods]
+    seeds = sorted(set.intersection(*told))
     if not seeds:
         return None, None
-    whole, rows = pool_tested(source, sorted(seeds))
+    whole, rows = pool_tested(source, seeds)
     with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         estimate = estimate_clean_ratio(
             whole.features, whole.labels, sensitive_features=whole.groups, random_state=0
         )
-    predicted = []
-    for each in runs:
-        by_seed = {one["settings"]["seed"]: one.get("predicted") for one in each}
-        predicted.append(np.concatenate([np.array(by_seed[seed], np.int64) for seed in sorted(seeds)]))
+    predicted = [
+        np.concatenate([np.array(runs[seed]["predicted"], np.int64) for seed in seeds]) for runs in methods
+    ]
     codes = whole.cells.host_codes[rows]
     cells = Cells(codes, whole.cells.classes, whole.cells.groups)
     judged = judge(cells, predicted, asked.fairness, estimate=estimate.take(rows), clusters=rows)
@@ -141,7 +144,7 @@ def standard_error(values: NDArray[np.float64], ratio: float = 0.0) -> float:
     return float(values.std(ddof=1) * np.sqrt(1 / len(values) + ratio))
 
 
-def compare_pairs(records: Sequence[Record], method: str, baseline: str, name: str) -> Difference | None:
+def compare_pairs(mine: Runs, theirs: Runs, name: str) -> Difference | None:
     """Compare two methods by a measure, split by split; None where they have no split in common.
 
     Training parts of repeated splits overlap, and the error allows for that; draws of the synthetic data do not. One
@@ -149,14 +152,12 @@ def compare_pairs(records: Sequence[Record], method: str, baseline: str, name: s
 
     Examples
     --------
-    >>> def record(name, seed, accuracy):
-    ...     settings = {"method": name, "seed": seed, "data": "adult"}
-    ...     return {"settings": settings, "metrics": {"accuracy": accuracy}, "rows": {"train": 80, "test": 20}}
-    >>> records = [record("a", 0, 0.5), record("b", 0, 0.6), record("a", 1, 0.5), record("b", 1, 0.8)]
-    >>> [round(value, 2) for value in compare_pairs(records, "b", "a", "accuracy")]
+    >>> def runs(*accuracies):
+    ...     about = {"settings": {"data": "adult"}, "rows": {"train": 80, "test": 20}}
+    ...     return {seed: about | {"metrics": {"accuracy": one}} for seed, one in enumerate(accuracies)}
+    >>> [round(value, 2) for value in compare_pairs(runs(0.6, 0.8), runs(0.5, 0.5), "accuracy")]
     [0.2, -1.36, 1.76]
     """
-    mine, theirs = (_by_seed(records, each) for each in (method, baseline))
     shared = sorted(set(mine) & set(theirs))
     if not shared:
         return None
@@ -169,26 +170,11 @@ def compare_pairs(records: Sequence[Record], method: str, baseline: str, name: s
     return float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half
 
 
-def _by_seed(records: Sequence[Record], method: str) -> dict[int, Record]:
-    """Return the results of a method by their seeds."""
-    return {
-        record["settings"]["seed"]: record
-        for record in records
-        if record["settings"]["method"] == method and "metrics" in record
-    }
-
-
-def compare_verified(
-    records: Sequence[Record], method: str, baseline: str, name: str, problem: NoisyProblem
-) -> Difference | None:
+def compare_verified(mine: Runs, theirs: Runs, name: str, problem: NoisyProblem) -> Difference | None:
     """Compare two methods by a measure on the same verified rows, those of a problem's test.
 
     Each method counts by its mean over the training parts. The interval is the bootstrap's over the rows.
     """
-    mine, theirs = (
-        [np.array(one["predicted"]) for one in _by_seed(records, each).values()]
-        for each in (method, baseline)
-    )
     if not (mine and theirs):
         return None
     test, weights = problem.test, problem.weights
@@ -196,8 +182,14 @@ def compare_verified(
 
     def apart(own: NDArray[np.float64]) -> NDArray[np.float64]:
         one, other = (
-            np.mean([measure(codes, test, own, problem.fewest)[name] for codes in each], axis=0)
-            for each in (mine, theirs)
+            np.mean(
+                [
+                    measure(np.array(run["predicted"]), test, own, problem.fewest)[name]
+                    for run in runs.values()
+                ],
+                axis=0,
+            )
+            for runs in (mine, theirs)
         )
         return np.asarray(one - other)
 
