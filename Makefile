@@ -26,7 +26,7 @@ demo: $(VENV)/.demo
 	$(BIN)/fairsieve demo --out demo
 
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # The site; tutorials that have not changed since the last build are not run again.
 $(VENV)/.docs: pyproject.toml constraints.txt
@@ -46,7 +46,7 @@ $(BASE)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 test-base: $(BASE)/.ready
-	OMP_NUM_THREADS=1 $(BASE)/bin/python -m pytest --numprocesses 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BASE)/bin/python -m pytest --numprocesses 2 --dist worksteal
 
 nightly: setup # other examples of the laws than make test, and many more
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 --timeout 3600 \

@@ -23,6 +23,9 @@ SOURCES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.p
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
 os.environ.setdefault("NUMBA_OPT", "1")  # compiling takes longer here than what is compiled
+# Programs that the tests start would compile the library anew, each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # A shell lets what it starts in the background ignore SIGINT, and programs that the tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(ROOT))

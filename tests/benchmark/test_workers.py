@@ -255,6 +255,8 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
     limit = float(request.config.getoption("timeout") or request.config.getini("timeout"))
     module, start = ENGINES[engine]
     require_engine(engine, module)
+    asked = Comparison(epochs=4, tune=False), find_methods("lr,sample-selection"), range(3)
+    here = list(compare(*asked, tmp_path / "here.jsonl"))  # first, so that kernels are compiled once
     program = tmp_path / "program.py"
     program.write_text(
         CLUSTER.replace("    START", "".join(f"    {line}\n" for line in start.strip().splitlines()))
@@ -273,12 +275,6 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
     assert sorted(json.loads(line)["run"] for line in lines) == [str(number) for number in range(8)]
     assert 1 <= json.loads((tmp_path / "before.json").read_text()) < 6
     there = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    here = compare(
-        Comparison(epochs=4, tune=False),
-        find_methods("lr,sample-selection"),
-        range(3),
-        tmp_path / "here.jsonl",
-    )
     assert without_times(there) == without_times(here)
 
 
