@@ -277,9 +277,9 @@ def _stands_out(by_group: dict[str, Share]) -> dict[str, Any] | None:
     return surest if low > 0 else None
 
 
-def tell_revealed(found: dict[str, Any]) -> str:
+def tell_revealed(described: dict[str, Any]) -> str:
     """Say in a sentence what checked labels reveal."""
-    return str(_say().revealed(found))
+    return str(_say().revealed(described))
 
 
 def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:

@@ -171,13 +171,13 @@ class Decision:
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     in_python: bool = True
 
-    def word(self, *found: Reason | Step) -> list[str]:
+    def word(self, *worded: Reason | Step) -> list[str]:
         """Say reasons or steps as full sentences, each once."""
         told = (
             say(
                 "decision.j2", f"{type(one).__name__.lower()}_{one.kind}", one.facts, in_python=self.in_python
             )
-            for one in found
+            for one in worded
         )
         return list(dict.fromkeys(told))
 
@@ -251,7 +251,7 @@ class Decision:
 
 def decide(
     subject: Subject,
-    found: Iterable[TableVerdict | Reason],
+    given: Iterable[TableVerdict | Reason],
     facts: dict[str, Any] | None = None,
     *,
     outcome: Outcome | None = None,
@@ -273,10 +273,10 @@ def decide(
     >>> found.outcome, found.reasons
     ('do-not-use', ['leak', 'few'])
     """
-    given = list(found)
-    reasons = (one for one in given if isinstance(one, Reason))
+    every = list(given)
+    reasons = (one for one in every if isinstance(one, Reason))
     ordered = sorted(reasons, key=lambda reason: -USES.index(reason.outcome))
-    verdicts = (one for one in given if isinstance(one, TableVerdict))
+    verdicts = (one for one in every if isinstance(one, TableVerdict))
     judged = sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status))
     usable = ordered[0].outcome if ordered else "use"
     return Decision(subject, outcome or usable, usable, judged, ordered, list(steps), facts or {})
@@ -334,11 +334,11 @@ class Choice:
     checks: int | None = None
 
 
-def choose_model(found: Evaluation, asked: TableSettings) -> Choice:
+def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
     """Choose between the models of a run; the stored model follows from it."""
-    change = found.judged.change(0, 1)
+    change = evaluation.judged.change(0, 1)
     price = max(POLICY.accuracy_price, asked.max_accuracy_loss or 0.0)
-    outcome, why = _decide(found, change, price)
+    outcome, why = _decide(evaluation, change, price)
     named = asked.tolerance is not None or asked.max_accuracy_loss is not None
     if named and why in ("alike", "fair enough"):  # either will do, and the user has said which
         outcome = "your-call"
@@ -346,24 +346,24 @@ def choose_model(found: Evaluation, asked: TableSettings) -> Choice:
     follows = outcome == "your-call" or (outcome == "cannot-tell" and not _loses(change))
     if outcome == "use-fair" or (named and follows):
         stored = "fair"
-    open_ = outcome == "cannot-tell" and found.gaps
-    rows, checks = _needed(found, change) if open_ else (None, None)
+    open_ = outcome == "cannot-tell" and evaluation.gaps
+    rows, checks = _needed(evaluation, change) if open_ else (None, None)
     return Choice(
         outcome=outcome, why=why, stored=stored, change=change, price=price, rows=rows, checks=checks
     )
 
 
-def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
+def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
     """Say which model is better, where the intervals do."""
     accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
-    fairer = found.judged.more_alike(0, 1).verdict
-    small = _small(found)
-    if is_useless(found, 1):
-        return "keep-plain", "neither" if is_useless(found, 0) else "useless"
-    if not found.gaps:  # no two groups have enough people to be compared
+    fairer = evaluation.judged.more_alike(0, 1).verdict
+    small = _small(evaluation)
+    if is_useless(evaluation, 1):
+        return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
+    if not evaluation.gaps:  # no two groups have enough people to be compared
         return "cannot-tell", "unknown"
     if fairer == "holds":
-        kept = found.judged.keeps_accuracy(price, 0, 1).verdict
+        kept = evaluation.judged.keeps_accuracy(price, 0, 1).verdict
         return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
     if accuracy[0] > 0:
         if disparity[1] <= small:
@@ -378,16 +378,16 @@ def _decide(found: Evaluation, change: dict[str, Score], price: float) -> tuple[
         return "keep-plain", "worse"
     if -small <= disparity[0] and disparity[1] <= small:
         return "keep-plain", "alike"
-    if found.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
+    if evaluation.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
         return "keep-plain", "fair enough"
     if change["disparity"].value < 0 and disparity[1] <= POLICY.harmless and accuracy[0] >= -price:
         return "use-fair", "no harm"
     return "cannot-tell", "unknown"
 
 
-def _small(found: Evaluation) -> float:
+def _small(evaluation: Evaluation) -> float:
     """Return the change of the disparity that few would act on."""
-    return max(POLICY.small_change, found.judged.models[0].disparity.value / 5)
+    return max(POLICY.small_change, evaluation.judged.models[0].disparity.value / 5)
 
 
 def _loses(change: dict[str, Score]) -> bool:
@@ -396,9 +396,10 @@ def _loses(change: dict[str, Score]) -> bool:
     return accuracy <= 0 <= disparity and accuracy != disparity
 
 
-def _needed(found: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
+def _needed(evaluation: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
     """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
-    judged, score, small, count = found.judged, change["disparity"], _small(found), len(found.cells)
+    judged, score, small = evaluation.judged, change["disparity"], _small(evaluation)
+    count = len(evaluation.cells)
     rows = [judged.more_alike(0, 1).rows]
     if abs(score.value) < small:  # then the interval has to fit between two changes that do not matter
         given = judged.on_given_labels.change(0, 1)["disparity"]

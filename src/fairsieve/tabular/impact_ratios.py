@@ -117,12 +117,12 @@ def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str |
     return pd.concat(measures, ignore_index=True)
 
 
-def impact_csv(found: pd.DataFrame) -> str:
+def impact_csv(impact: pd.DataFrame) -> str:
     """Write the table as CSV; numbers with four decimals."""
-    return str(found.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
+    return str(impact.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
 
 
-def impact_section(found: pd.DataFrame) -> Section:
+def impact_section(impact: pd.DataFrame) -> Section:
     """Lay out the tables of a page, under the words that say what they are and what they are not."""
     blocks: list[Block] = [
         Text(
@@ -132,13 +132,13 @@ def impact_section(found: pd.DataFrame) -> Section:
             "adverse impact, is of the federal Uniform Guidelines (29 CFR § 1607.4 D), and not of this law."
         )
     ]
-    blocks += [_impact_table(measure, by, part) for measure, by, part in _parts(found)]
+    blocks += [_impact_table(measure, by, part) for measure, by, part in _parts(impact)]
     return Section("impact", "Selection rates and impact ratios", blocks)
 
 
-def _parts(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def _parts(impact: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Split the rows by measure and crossing, in their order."""
-    for (measure, by), part in found.groupby(["measure", "by"], sort=False):
+    for (measure, by), part in impact.groupby(["measure", "by"], sort=False):
         yield str(measure), str(by), part
 
 

@@ -74,14 +74,14 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
             # Where all columns are leaks, nothing tells of the labels.
             numbers = Preparation().fit(part.values).encode(part.values)
             numbers = numbers if numbers.shape[1] else np.zeros((len(part), 1), np.float32)
-            found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
+            coded = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
         else:  # on the sample
             parts.encode(part.values, asked.reading.missing, asked.dates)
             table = parts.table(FairRobustClassifier(random_state=asked.seed), part)
             checks = (part.facts.get(name) for name in ("verified_labels", "verified_weight"))
             verified = check_verification(table.checked, *checks)
-            found, rule = estimate_with_rule(table.checked, asked.seed, verified)
-    estimate, listed = named_estimate(found, part), None
+            coded, rule = estimate_with_rule(table.checked, asked.seed, verified)
+    estimate, listed = named_estimate(coded, part), None
     if parts is None:
         suspects = _list_wrong(part, estimate)
     else:
@@ -102,8 +102,8 @@ def _list_wrong(part: TablePart, estimate: CleanRatioEstimate) -> pd.DataFrame:
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     chances = estimate.true_class[rows]
-    found = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
-    return part.named_suspects(pd.DataFrame(found | {"probability": chances.max(axis=1)}))
+    columns = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
+    return part.named_suspects(pd.DataFrame(columns | {"probability": chances.max(axis=1)}))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -80,8 +80,8 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         trees = _load_booster(self.trees)
-        found = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
-        return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+        chances = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+        return np.column_stack([1 - chances, chances]) if chances.ndim == 1 else chances
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the likeliest class of each row."""
@@ -125,23 +125,23 @@ def make_model(prepared: Preparation | ColumnTransformer, classifier: Any, read:
 def _formats(model: Pipeline) -> dict[str, ColumnFormat]:
     """Return how the columns that a model learnt from are written; refuse others than those."""
     read, kinds = model.reading_, model["prepare"].kinds
-    found = {str(name): ColumnFormat(**one) for name, one in read["columns"].items()}
-    numeric = {name: "categories" if one.kind == "categories" else "numbers" for name, one in found.items()}
+    formats = {str(name): ColumnFormat(**one) for name, one in read["columns"].items()}
+    numeric = {name: "categories" if one.kind == "categories" else "numbers" for name, one in formats.items()}
     if numeric != kinds or read["decimal"] not in (".", ",", "auto"):
         raise ValueError("its columns are not those that it learnt from")
-    return found
+    return formats
 
 
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
-    found = [np.empty((len(values), len(one["model"].classes_))) for one in pipelines]
+    predicted = [np.empty((len(values), len(one["model"].classes_))) for one in pipelines]
     for start in range(0, len(values), CHUNK):
         rows = slice(start, start + CHUNK)
         # As they were read: marks of missing values are gone.
         encoded = pipelines[0]["prepare"].encode(values.iloc[rows], np.float64)
-        for chances, one in zip(found, pipelines, strict=True):
+        for chances, one in zip(predicted, pipelines, strict=True):
             chances[rows] = one["model"].predict_proba(encoded)
-    return found
+    return predicted
 
 
 def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -172,8 +172,8 @@ def _without_addresses(content: bytes) -> bytes:
     schema = members.pop("schema.json").decode()
     numbers: dict[str, str] = {}
     pattern = re.compile(r'("__id__": |"file": ")(\d+)')
-    schema = pattern.sub(lambda found: found[1] + numbers.setdefault(found[2], str(len(numbers) + 1)), schema)
-    renamed = {re.sub(r"^\d+", lambda found: numbers[found[0]], name): one for name, one in members.items()}
+    schema = pattern.sub(lambda match: match[1] + numbers.setdefault(match[2], str(len(numbers) + 1)), schema)
+    renamed = {re.sub(r"^\d+", lambda match: numbers[match[0]], name): one for name, one in members.items()}
     return _packed({"schema.json": schema.encode(), **dict(sorted(renamed.items()))})
 
 
@@ -312,24 +312,24 @@ TRUTHS = {"true", "false"}
 
 def reasons_to_read(table: InputTable, formats: Mapping[str, ColumnFormat]) -> list[str]:
     """Say why pandas alone would not read the columns as they were read; nothing where it would."""
-    found = []
+    reasons = []
     if table.odd:
         told = ", ".join("spaces around them" if mark == " " else repr(mark) for mark in sorted(table.odd))
-        found.append(f"values are read in a way of their own ({told})")
+        reasons.append(f"values are read in a way of their own ({told})")
     for name, one in formats.items():
         column = table.frame[name]
         texts = column.array.categories if is_text(column) else []
         if one.kind == "dates":
-            found.append(f"{name!r} has dates")
+            reasons.append(f"{name!r} has dates")
         elif one.kind == "numbers" and not all(map(NUMBER.fullmatch, texts)):
-            found.append(f"{name!r} has numbers with signs or marks")
+            reasons.append(f"{name!r} has numbers with signs or marks")
         elif one.kind == "categories":
             other = (
                 not is_text(column) or all(map(NUMBER.fullmatch, texts)) or PANDAS_MISSING.intersection(texts)
             )
             if other or TRUTHS.issuperset(map(str.lower, texts)):
-                found.append(f"{name!r} has categories that pandas would not read as texts")
-    return found
+                reasons.append(f"{name!r} has categories that pandas would not read as texts")
+    return reasons
 
 
 def to_sklearn(prepared: Preparation) -> ColumnTransformer:

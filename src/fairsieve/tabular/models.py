@@ -141,8 +141,8 @@ def choose_kind(problem: TableProblem, part: TablePart) -> tuple[str, dict[str, 
         return asked.model, {}, []
     with record_warnings(part):
         numbers = Preparation().fit(part.values).encode(part.values)
-        found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
-    losses = {"linear": 0.0} if found.predictor is None else found.predictor.losses
+        estimate = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
+    losses = {"linear": 0.0} if estimate.predictor is None else estimate.predictor.losses
     best = min(losses, key=lambda kind: losses[kind])
     name, absent = "logistic", ""
     if losses["linear"] - losses[best] >= POLICY.better_model:
@@ -177,8 +177,8 @@ def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int)
 
 def _parameters(problem: TableProblem) -> dict[str, Any]:
     """Return the parameters that both estimators take from the settings."""
-    found = {name: getattr(problem.asked, name) for name in ("fairness", "clean_ratio", "tolerance")}
-    return found | {"random_state": problem.asked.seed, "pos_label": problem.pos_label}
+    parameters = {name: getattr(problem.asked, name) for name in ("fairness", "clean_ratio", "tolerance")}
+    return parameters | {"random_state": problem.asked.seed, "pos_label": problem.pos_label}
 
 
 def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
@@ -217,9 +217,9 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
     selected = np.arange(len(part)) if drops_nobody else selected
     model._choose(chosen)  # what it weighed is told
     model._suspects, model._selected = doubted  # which another point may not know
-    found = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}
-    found |= {"rows": None if parts is None else rows}
-    return found | {"selected": selected, "notes": notes}
+    fitted = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}
+    fitted |= {"rows": None if parts is None else rows}
+    return fitted | {"selected": selected, "notes": notes}
 
 
 def _fit_trees(problem: TableProblem, part: TablePart, kind: str) -> dict[str, Any]:
@@ -286,6 +286,6 @@ def _with_names(model: Any, classes: Sequence[str]) -> Any:
     """Let a model that was fitted to codes predict the labels themselves; take LightGBM's trees out of their shell."""
     if hasattr(model, "booster_"):
         return BoosterClassifier(model.booster_.model_to_string(), list(classes))
-    found = copy(model)
-    found.classes_ = np.asarray(classes, dtype=np.str_)
-    return found
+    named = copy(model)
+    named.classes_ = np.asarray(classes, dtype=np.str_)
+    return named

@@ -125,20 +125,20 @@ class TablePart:
     @property
     def facts(self) -> dict[str, Any]:
         """What an estimator's ``fit`` takes beside columns and labels: groups, and what somebody checked."""
-        found: dict[str, Any] = {"sensitive_features": self.group_codes}
+        facts: dict[str, Any] = {"sensitive_features": self.group_codes}
         if (self.verified >= 0).any():
             checked = as_objects(None if code < 0 else int(code) for code in self.verified)
-            found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
-        return found
+            facts |= {"verified_labels": checked, "verified_weight": self.verified_weight}
+        return facts
 
-    def named_suspects(self, found: pd.DataFrame) -> pd.DataFrame:
+    def named_suspects(self, suspects: pd.DataFrame) -> pd.DataFrame:
         """Select the rows that are suggested another label, and name rows, labels and groups by what they are."""
-        found = found[found["label"] != found["suggested"]].reset_index(drop=True)
-        groups = self.group_names(self.groups.codes[found["row"]])
-        return found.rename(columns={"suggested": "suggested_label"}).assign(
-            row=self.rows[found["row"]],
-            label=as_objects(self.class_names(found["label"])),
-            suggested_label=as_objects(self.class_names(found["suggested"])),
+        suspects = suspects[suspects["label"] != suspects["suggested"]].reset_index(drop=True)
+        groups = self.group_names(self.groups.codes[suspects["row"]])
+        return suspects.rename(columns={"suggested": "suggested_label"}).assign(
+            row=self.rows[suspects["row"]],
+            label=as_objects(self.class_names(suspects["label"])),
+            suggested_label=as_objects(self.class_names(suspects["suggested"])),
             group=as_objects(groups),
         )
 

@@ -39,9 +39,9 @@ def _judge(bounds: list[tuple[float, float]], most: float) -> Status:
     return "cannot tell" if any(high >= most for _, high in bounds) else "holds"
 
 
-def gaps_verdict(found: Evaluation, model: int, most: float) -> TableVerdict:
+def gaps_verdict(evaluation: Evaluation, model: int, most: float) -> TableVerdict:
     """Judge whether all gaps between groups are small; one of many is only found wide beyond what chance gives many."""
-    gaps = [gap if gap.models[model].value >= 0 else gap.turned() for gap in found.gaps]
+    gaps = [gap if gap.models[model].value >= 0 else gap.turned() for gap in evaluation.gaps]
     if not gaps:
         return TableVerdict("gaps", "cannot tell", facts={"gap": None, "most": most})
     bounds = [(gap.at_once[model].interval[0], gap.models[model].interval[1]) for gap in gaps]
@@ -53,50 +53,50 @@ def gaps_verdict(found: Evaluation, model: int, most: float) -> TableVerdict:
     more = None
     if status == "cannot tell":
         asked = [(worst.rate.name, worst.rate.code, worst.low, worst.high)]
-        [by_chance] = found.judged.on_given_labels.gaps(model, asked, len(gaps) if wide else 1)
-        more = _more_rows(found, score, most, by_chance)
-    facts = {"most": most, "count": len(gaps), "more": more, **gap_facts(found, worst, score)}
+        [by_chance] = evaluation.judged.on_given_labels.gaps(model, asked, len(gaps) if wide else 1)
+        more = _more_rows(evaluation, score, most, by_chance)
+    facts = {"most": most, "count": len(gaps), "more": more, **gap_facts(evaluation, worst, score)}
     return TableVerdict("gaps", status, score.value, score.interval, facts)
 
 
-def _more_rows(found: Evaluation, score: Score, boundary: float, by_chance: Score) -> int | None:
+def _more_rows(evaluation: Evaluation, score: Score, boundary: float, by_chance: Score) -> int | None:
     """Compute how many more rows would tell on which side of a boundary a number lies; None if rows would not."""
-    rows = rows_needed(score, boundary, by_chance, len(found.cells), found.judged.basis)
-    return None if rows is None or rows > POLICY.most_rows else rows - len(found.cells)
+    rows = rows_needed(score, boundary, by_chance, len(evaluation.cells), evaluation.judged.basis)
+    return None if rows is None or rows > POLICY.most_rows else rows - len(evaluation.cells)
 
 
-def gap_facts(found: Evaluation, gap: Gap, score: Score) -> dict[str, Any]:
+def gap_facts(evaluation: Evaluation, gap: Gap, score: Score) -> dict[str, Any]:
     """Collect what is said of a gap between two groups."""
-    low, high = (group_name(found.groups[place]) for place in (gap.low, gap.high))
+    low, high = (group_name(evaluation.groups[place]) for place in (gap.low, gap.high))
     return {"gap": gap.rate, "low": low, "high": high, "value": score.value, "bounds": score.interval}
 
 
-def guess_verdict(found: Evaluation, model: int) -> TableVerdict:
+def guess_verdict(evaluation: Evaluation, model: int) -> TableVerdict:
     """Judge whether a model is right more often than the commonest label for everyone."""
-    label, share = max(label_shares(found, model).items(), key=lambda pair: pair[1])
-    accuracy = found.judged.models[model].accuracy
+    label, share = max(label_shares(evaluation, model).items(), key=lambda pair: pair[1])
+    accuracy = evaluation.judged.models[model].accuracy
     low, high = accuracy.interval
     status: Status = "holds" if low > share else "fails" if high < share else "cannot tell"
-    by_chance = found.judged.on_given_labels.models[model].accuracy
-    facts = {"share": share, "label": label, "more": _more_rows(found, accuracy, share, by_chance)}
+    by_chance = evaluation.judged.on_given_labels.models[model].accuracy
+    facts = {"share": share, "label": label, "more": _more_rows(evaluation, accuracy, share, by_chance)}
     return TableVerdict("guess", status, accuracy.value, accuracy.interval, facts)
 
 
 def _verdict_reasons(
-    verdicts: list[TableVerdict], found: Evaluation, steps: Mapping[str, tuple[Step, ...]]
+    verdicts: list[TableVerdict], evaluation: Evaluation, steps: Mapping[str, tuple[Step, ...]]
 ) -> Iterator[Reason]:
     """Turn verdicts into reasons."""
     for verdict in verdicts:
         if verdict.status == "fails":
             yield Reason(f"{verdict.name}_fails", "do-not-use", verdict.facts, steps.get(verdict.name, ()))
         elif verdict.status == "cannot tell":
-            facts = {"rows": len(found.cells), "basis": found.judged.basis, **verdict.facts}
+            facts = {"rows": len(evaluation.cells), "basis": evaluation.judged.basis, **verdict.facts}
             yield Reason(f"{verdict.name}_unknown", "cannot-tell", facts)
 
 
-def _too_few(found: Evaluation) -> Iterator[Reason]:
+def _too_few(evaluation: Evaluation) -> Iterator[Reason]:
     """Name the groups of too few people."""
-    for note in few_notes(found.cells):
+    for note in few_notes(evaluation.cells):
         yield Reason("few", "cannot-tell", {"text": note}, (Step("few"),))
 
 
@@ -332,22 +332,22 @@ def _labels(audit: Audit) -> Iterator[Reason]:
 # ---- Predictions
 
 
-def decide_predictions(found: PredictionAudit) -> Decision:
+def decide_predictions(audit: PredictionAudit) -> Decision:
     """Decide whether to use predictions that a table has already."""
-    evaluation = found.evaluation
+    evaluation = audit.evaluation
     gaps = gaps_verdict(evaluation, 0, POLICY.acceptable_gap)
-    verdicts = [guess_verdict(evaluation, 0), gaps, *calibration_verdict(found)]
-    return decide("predictions", [*verdicts, *_prediction_reasons(found, verdicts)])
+    verdicts = [guess_verdict(evaluation, 0), gaps, *calibration_verdict(audit)]
+    return decide("predictions", [*verdicts, *_prediction_reasons(audit, verdicts)])
 
 
-def calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
+def calibration_verdict(audit: PredictionAudit) -> Iterator[TableVerdict]:
     """Judge whether scores mean what they say, in every group, for right labels.
 
     One of many groups is only found wrong beyond what chance gives many.
     """
-    if not found.calibration:
+    if not audit.calibration:
         return
-    alone, at_once = (_calibration_errors(found, compared) for compared in (1, len(found.calibration)))
+    alone, at_once = (_calibration_errors(audit, compared) for compared in (1, len(audit.calibration)))
     surely = [max(low, -high, 0.0) for _, (low, high) in at_once]
     status = _judge(
         [(least, max(map(abs, error.interval))) for least, error in zip(surely, alone, strict=True)],
@@ -355,32 +355,32 @@ def calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
     )
     worst = int(np.argmax(surely if status == "fails" else [abs(error.value) for error in alone]))
     error = (at_once if status == "fails" else alone)[worst]
-    facts = {"worst": found.calibration[worst], "error": error, "label": found.labels.positive}
+    facts = {"worst": audit.calibration[worst], "error": error, "label": audit.labels.positive}
     yield TableVerdict("calibration", status, *error, facts)
 
 
-def _calibration_errors(found: PredictionAudit, compared: int) -> list[Score]:
+def _calibration_errors(audit: PredictionAudit, compared: int) -> list[Score]:
     """Compute how many more have the label than scores say, with intervals that hold for ``compared`` groups."""
-    judged = found.evaluation.judged
+    judged = audit.evaluation.judged
     if judged.basis == "given labels":
-        shares = [one.observed for one in found.calibration]
+        shares = [one.observed for one in audit.calibration]
         ends = [wilson(share.hits, share.total, simultaneous(compared)) for share in shares]
         scores = [Score(share.value, end) for share, end in zip(shares, ends, strict=True)]
     else:
-        every = judged.class_shares(found.labels.positive_code, compared)
-        by_group = dict(zip(found.evaluation.groups, every, strict=True))
-        scores = [by_group[one.group] for one in found.calibration]
-    return [score.less(one.predicted) for score, one in zip(scores, found.calibration, strict=True)]
+        every = judged.class_shares(audit.labels.positive_code, compared)
+        by_group = dict(zip(audit.evaluation.groups, every, strict=True))
+        scores = [by_group[one.group] for one in audit.calibration]
+    return [score.less(one.predicted) for score, one in zip(scores, audit.calibration, strict=True)]
 
 
-def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
+def _prediction_reasons(audit: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
     """Turn verdicts into reasons, name groups of too few people, and doubt the labels themselves."""
-    predicted = found.evaluation.predicted[0]
+    predicted = audit.evaluation.predicted[0]
     if len(predicted) == 1:
         facts: dict[str, Any] = {"label": next(iter(predicted))}
         yield Reason("predictions_one_label", "do-not-use", facts, (Step("look_at_threshold"),))
     steps = {name: (Step(name),) for name in ("guess", "gaps", "calibration")}
-    yield from _verdict_reasons(verdicts, found.evaluation, steps)
-    yield from _too_few(found.evaluation)
-    if not found.estimate.credible or len(found.suspects):
-        yield Reason("labels_in_doubt", "use", {"it": found.estimate}, (Step("check_labels"),))
+    yield from _verdict_reasons(verdicts, audit.evaluation, steps)
+    yield from _too_few(audit.evaluation)
+    if not audit.estimate.credible or len(audit.suspects):
+        yield Reason("labels_in_doubt", "use", {"it": audit.estimate}, (Step("check_labels"),))

@@ -96,12 +96,14 @@ def leak_notes(
             )
             notes.append(Note(text, "warning", str(column)))
     areas = {} if set(sensitive) & set(values) else rank_columns(rest, groups.codes)
-    found = sorted((column for column in areas if areas[column] >= STANDS_IN), key=lambda name: -areas[name])
-    if found:  # those that tell most first
-        listed = ", ".join(f"{column!r} ({areas[column]:.3f})" for column in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    telling = sorted(
+        (column for column in areas if areas[column] >= STANDS_IN), key=lambda name: -areas[name]
+    )
+    if telling:  # those that tell most first
+        listed = ", ".join(f"{column!r} ({areas[column]:.3f})" for column in telling[:MOST_NAMED])
+        more = f" and {len(telling) - MOST_NAMED} more" if len(telling) > MOST_NAMED else ""
         notes.append(
-            f"Through {listed}{more}, which {'stands' if len(found) == 1 else 'stand'} in for "
+            f"Through {listed}{more}, which {'stands' if len(telling) == 1 else 'stand'} in for "
             f"{' and '.join(map(repr, sensitive))} (area under the ROC curve that the column alone reaches, on rows "
             f"held out), the models can tell groups apart; {spell('--drop')} keeps a column from them."
         )
@@ -114,8 +116,8 @@ def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
         return content.array.codes if content.nunique() <= most else None
     if content.iloc[: 50 * (most + 1)].nunique() > most:  # numbers mostly show here that they are many
         return None
-    codes, found = pd.factorize(content)
-    return None if len(found) > most else codes
+    codes, values = pd.factorize(content)
+    return None if len(values) > most else codes
 
 
 def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
@@ -198,15 +200,15 @@ def _areas(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> NDAr
     width, columns = int(codes.max()) + 1, codes.shape[1]
     flat = codes + width * np.arange(columns)
     total = np.bincount(flat[:half].ravel(), minlength=width * columns)
-    found = []
+    areas = []
     for known, others in zip(hits[:half].T, hits[half:].T, strict=True):
         right = np.bincount(flat[:half][known].ravel(), minlength=width * columns)
         rates = (right + known.mean()) / (total + 1)
         ranks, positives = rankdata(rates.round(12)[flat[half:]], axis=0), int(others.sum())
         # Mann and Whitney's count of pairs in the right order.
         pairs = ranks[others].sum(axis=0) - positives * (positives + 1) / 2
-        found.append(pairs / (positives * (len(others) - positives)))
-    return np.array(found)
+        areas.append(pairs / (positives * (len(others) - positives)))
+    return np.array(areas)
 
 
 # ---- Copies

@@ -136,14 +136,14 @@ class Partitions:
             raise InvalidInputError(
                 f"{source.name} must have rows; none of its {len(answers)} parts has one: name another place"
             )
-        found: list[Surveyed] = [answers[place] for place in full]
+        surveyed: list[Surveyed] = [answers[place] for place in full]
         self.pieces, self.frames = ([each[place] for place in full] for each in (self.pieces, self.frames))
-        sizes = [each.rows for each in found]
+        sizes = [each.rows for each in surveyed]
         self.rows = sum(sizes)
         self.bases = (np.cumsum(sizes) - sizes + FIRST_ROW).tolist()  # the numbers of their first rows
         held = min(POLICY.measured, self.rows // POLICY.folds)
-        self.sample: Sample = merge_samples(found, self.bases, source.name, size, held)
-        self.numbering = number_rows(found)
+        self.sample: Sample = merge_samples(surveyed, self.bases, source.name, size, held)
+        self.numbering = number_rows(surveyed)
         self.parts: list[Any] = []
         self.without_held = False
 
@@ -217,8 +217,8 @@ class Partitions:
     def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
         """Learn medians, means, deviations and categories of all rows; their order is that of the sample."""
         names, texts = prepared.numbers_, list(prepared.categories_)
-        found = self.engine.ask("categories", count_values, raw, repeat(names), repeat(texts))
-        counted, sizes, gaps, largest = map(list, zip(*found, strict=True))
+        answers = self.engine.ask("categories", count_values, raw, repeat(names), repeat(texts))
+        counted, sizes, gaps, largest = map(list, zip(*answers, strict=True))
         prepared.categories_, prepared.rest_ = {}, []
         for name in texts:
             merged: dict[str, int] = {}
@@ -245,17 +245,17 @@ class Partitions:
     def _medians(self, raw: list[Any], names: list[str], counts: NDArray[Any]) -> Floats:
         """Find the medians of columns, exactly: by the bits of the numbers, some at a time."""
         ranks = np.stack([(counts - 1) // 2, counts // 2]).astype(np.int64).T.ravel()
-        columns, found = np.repeat(names, 2).tolist(), [0] * len(ranks)
+        columns, prefixes = np.repeat(names, 2).tolist(), [0] * len(ranks)
         for turn in range(ROUNDS if len(ranks) else 0):
             answers = self.engine.ask(
-                "medians", count_bits, raw, repeat(columns), repeat(list(found)), repeat(turn)
+                "medians", count_bits, raw, repeat(columns), repeat(list(prefixes)), repeat(turn)
             )
             for place, bins in enumerate(sum(answers)):
                 passed = np.cumsum(bins)
                 own = int(np.searchsorted(passed, ranks[place], side="right"))
                 ranks[place] -= passed[own - 1] if own else 0
-                found[place] = found[place] << BITS | own
-        pairs = numbers_of(np.array([each >> (ROUNDS * BITS - 64) for each in found], np.uint64)).reshape(
+                prefixes[place] = prefixes[place] << BITS | own
+        pairs = numbers_of(np.array([each >> (ROUNDS * BITS - 64) for each in prefixes], np.uint64)).reshape(
             -1, 2
         )
         return np.where(counts > 0, pairs.mean(axis=1), 0.0) if len(pairs) else np.zeros(0)
@@ -277,9 +277,9 @@ class Partitions:
 
     def held_out(self) -> Partitions:
         """Return the rows without those that are held out."""
-        found = object.__new__(Partitions)
-        vars(found).update(vars(self) | {"without_held": True})
-        return found
+        others = object.__new__(Partitions)
+        vars(others).update(vars(self) | {"without_held": True})
+        return others
 
     @property
     def learnt(self) -> int:
@@ -303,26 +303,26 @@ class Partitions:
             How many there are in all.
         """
         most = min(most, table.most)
-        found = table.parts.call(
+        listings = table.parts.call(
             "suspects", list_strongest, table.view, table.model, most + len(self.checked)
         )
-        return self._name(found, most, table.most)
+        return self._name(listings, most, table.most)
 
     def audit(self, table: PartTable, rule: Rule | None) -> tuple[pd.DataFrame, InputTable, int]:
         """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
         if rule is None:
-            found: list[Any] = []
+            listings: list[Any] = []
         else:
             rows = table.parts.believe(rule)
-            found = rows.call("suspects", list_wrong, MOST_SUSPECTS + len(self.checked))
-        told, listed, count = self._name(found, MOST_SUSPECTS, table.parts.samples)
+            listings = rows.call("suspects", list_wrong, MOST_SUSPECTS + len(self.checked))
+        told, listed, count = self._name(listings, MOST_SUSPECTS, table.parts.samples)
         return told.drop(columns="loss"), listed, count
 
     def _name(
-        self, found: Sequence[tuple[int, pd.DataFrame]], most: int, limit: int
+        self, listings: Sequence[tuple[int, pd.DataFrame]], most: int, limit: int
     ) -> tuple[pd.DataFrame, InputTable, int]:
         """Merge what parts list, without rows that somebody checked, and name rows, labels and groups."""
-        frames = [each.assign(piece=place) for place, (_, each) in enumerate(found)] or [NOBODY]
+        frames = [each.assign(piece=place) for place, (_, each) in enumerate(listings)] or [NOBODY]
         doubted = pd.concat(frames, ignore_index=True).sort_values(
             ["doubt", "loss"], ascending=False, kind="stable"
         )
@@ -345,7 +345,7 @@ class Partitions:
                 "group": as_objects(names[int(code)] for code in doubted["group"]),
             }
         )
-        count = min(sum(each for each, _ in found) - int(checked.sum()), limit)
+        count = min(sum(each for each, _ in listings) - int(checked.sum()), limit)
         return told.reset_index(drop=True), listed, count
 
     def _fetch(self, doubted: pd.DataFrame) -> InputTable:
@@ -433,7 +433,7 @@ def measure_numbers(
 
 def count_bits(raw: RawPart, columns: Sequence[str], prefixes: Sequence[int], turn: int) -> NDArray[np.int64]:
     """Count numbers by their next bits, of those whose first bits are known."""
-    found = np.zeros((len(columns), 2**BITS), np.int64)
+    counts = np.zeros((len(columns), 2**BITS), np.int64)
     for place, (name, prefix) in enumerate(zip(columns, prefixes, strict=True)):
         numbers = raw.values[name].to_numpy(np.float64)
         bits = bits_of(numbers[~np.isnan(numbers)])
@@ -442,8 +442,8 @@ def count_bits(raw: RawPart, columns: Sequence[str], prefixes: Sequence[int], tu
             bits = bits[bits >> np.uint64(shift) == np.uint64(prefix)]
         rest = shift - BITS
         own = bits >> np.uint64(rest) if rest >= 0 else bits << np.uint64(-rest)
-        found[place] = np.bincount((own & np.uint64(2**BITS - 1)).astype(np.int64), minlength=2**BITS)
-    return found
+        counts[place] = np.bincount((own & np.uint64(2**BITS - 1)).astype(np.int64), minlength=2**BITS)
+    return counts
 
 
 def bits_of(numbers: Floats) -> NDArray[np.uint64]:
@@ -467,11 +467,11 @@ def list_strongest(
     part: Part, chances: Chances, view: View, model: LinearModel, most: int
 ) -> tuple[int, pd.DataFrame]:
     """List the rows of a part whose labels are the likeliest wrong, and count all that are suggested another."""
-    found = list_doubted(part, chances, 0, view, model)
-    found = found[found["label"] != found["suggested"]]
-    few = found[:most]
+    doubted = list_doubted(part, chances, 0, view, model)
+    doubted = doubted[doubted["label"] != doubted["suggested"]]
+    few = doubted[:most]
     doubt = few["loss"] if chances is None else 1.0 - own_chances(part, chances)[few["row"]]
-    return len(found), few.assign(doubt=doubt).astype(COMPACT)
+    return len(doubted), few.assign(doubt=doubt).astype(COMPACT)
 
 
 def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFrame]:

@@ -84,14 +84,14 @@ class Piece:
             if self.span is None:
                 return file.read() if self.groups is None else file.read_row_groups(list(self.groups))
             # The whole row group is never in memory: its parts would keep it there.
-            (first, last), at, found = self.span, 0, []
+            (first, last), at, batches = self.span, 0, []
             for batch in file.iter_batches(last - first, self.groups):
                 if at + len(batch) > first:
-                    found.append(batch.slice(max(first - at, 0), last - max(at, first)))
+                    batches.append(batch.slice(max(first - at, 0), last - max(at, first)))
                 at += len(batch)
                 if at >= last:
                     break
-        return require("pyarrow", purpose="reading Parquet").Table.from_batches(found)
+        return require("pyarrow", purpose="reading Parquet").Table.from_batches(batches)
 
     def read_bytes(self) -> bytes:
         """Read the bytes of a CSV file, after its first row."""
@@ -131,8 +131,8 @@ class Source(NamedTuple):
         """Read all files of text as the first one that has rows shows."""
         for piece in self.pieces if self.rows is None and self.pieces[0].path is not None else []:
             if (table := piece.read(reading)) is not None:
-                found = table.reading
-                return found if "auto" not in (found.separator, found.decimal) else reading
+                is_known = "auto" not in (table.reading.separator, table.reading.decimal)
+                return table.reading if is_known else reading
         return reading
 
 
@@ -174,10 +174,10 @@ def find_source(data: Any, memory: int) -> Source | None:
 def _list_files(data: Path) -> list[Path] | None:
     """List the files of a folder or of a glob, in the order of their names; None for anything else."""
     if data.is_dir():
-        found = [path for path in data.iterdir() if not path.name.startswith((".", "_"))]
-        found = [
+        files = [path for path in data.iterdir() if not path.name.startswith((".", "_"))]
+        files = [
             path
-            for path in found
+            for path in files
             if path.is_file() and path.name.lower().removesuffix(_packed(path)).endswith(ENDINGS)
         ]
         what = f"the folder {data} has none"
@@ -185,15 +185,15 @@ def _list_files(data: Path) -> list[Path] | None:
         root, pattern = (
             (Path(data.anchor), data.relative_to(data.anchor)) if data.is_absolute() else (Path(), data)
         )
-        found = [path for path in root.glob(str(pattern)) if path.is_file()]
+        files = [path for path in root.glob(str(pattern)) if path.is_file()]
         what = f"none fits {data}"
     else:
         return None
-    if not found:
+    if not files:
         raise InvalidInputError(
             f"the table must have files that end in {', '.join(ENDINGS[:3])} or such; {what}: name another place"
         )
-    return sorted(found)
+    return sorted(files)
 
 
 def _packed(path: Path) -> str:
@@ -318,8 +318,8 @@ def parse_memory(text: str | None) -> int:
             if hasattr(os, "sysconf")
             else 4 * 10**9
         )
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(text), re.IGNORECASE)
-    size = float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ") if found else 0.0
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(text), re.IGNORECASE)
+    size = float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " ") if match else 0.0
     if size < 10**6:
         raise InvalidInputError(
             f"{spell('--memory')} must be a size of at least 1MB, such as 500MB or 4GB; got {text!r}: write it so"
@@ -331,7 +331,7 @@ def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row by what it holds in the columns but those ``apart``; equal rows have the same."""
     import pandas as pd
 
-    found = np.zeros(len(table), np.uint64)
+    keys = np.zeros(len(table), np.uint64)
     for name, column in table.frame.items():
         if name not in apart:
             is_text = isinstance(column.dtype, pd.CategoricalDtype)
@@ -342,7 +342,7 @@ def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
             )
             hashed = pd.util.hash_array(values, categorize=False)
             hashed = np.append(hashed, np.uint64(1))[column.array.codes] if is_text else hashed
-            found += pd.util.hash_array(
+            keys += pd.util.hash_array(
                 hashed ^ pd.util.hash_array(np.array([name], object))[0], categorize=False
             )
-    return np.asarray(pd.util.hash_array(found, categorize=False))
+    return np.asarray(pd.util.hash_array(keys, categorize=False))

@@ -146,26 +146,26 @@ def _kind(table: InputTable, name: str, roles: Roles) -> Kind:
 
 def _witnesses(table: InputTable, roles: Roles) -> NDArray[np.int64]:
     """Choose rows that show what the columns hold."""
-    found: list[NDArray[np.int64]] = []
+    witnesses: list[NDArray[np.int64]] = []
     for _, column in table.frame.items():
         if is_text(column):
             codes = column.array.codes
             if len(column.array.categories) <= FEW_TEXTS:
-                found.append(np.unique(codes, return_index=True)[1])
+                witnesses.append(np.unique(codes, return_index=True)[1])
             else:
-                found.append(np.flatnonzero(codes < 0)[:1])
+                witnesses.append(np.flatnonzero(codes < 0)[:1])
             continue
         numbers = column.to_numpy(np.float64, na_value=np.nan)
         gaps = np.isnan(numbers)
-        found.append(np.flatnonzero(gaps)[:1])
+        witnesses.append(np.flatnonzero(gaps)[:1])
         if not gaps.all():
-            found.append(np.array([np.nanargmin(numbers), np.nanargmax(numbers)]))
+            witnesses.append(np.array([np.nanargmin(numbers), np.nanargmax(numbers)]))
     cells = [pd.factorize(table.frame[name])[0] for name in (roles.label, *roles.sensitive)]
     places = pd.DataFrame(dict(enumerate(cells)))
     if places.drop_duplicates().shape[0] > MOST_CELLS:  # a sensitive column of quantities
         places = places[[0]]
-    found.append(places.groupby(list(places), sort=False).head(EACH_CELL).index.to_numpy())
-    return np.unique(np.concatenate(found))
+    witnesses.append(places.groupby(list(places), sort=False).head(EACH_CELL).index.to_numpy())
+    return np.unique(np.concatenate(witnesses))
 
 
 class Sample(NamedTuple):
@@ -187,23 +187,25 @@ class Sample(NamedTuple):
     limit: int
 
 
-def merge_samples(found: Sequence[Surveyed], bases: Sequence[int], name: str, size: int, held: int) -> Sample:
+def merge_samples(
+    surveyed: Sequence[Surveyed], bases: Sequence[int], name: str, size: int, held: int
+) -> Sample:
     """Merge what pieces say of themselves, whose first rows have the numbers ``bases``; refuse different kinds."""
-    _check_kinds(found)
-    pairs = zip(found, bases, strict=True)
+    _check_kinds(surveyed)
+    pairs = zip(surveyed, bases, strict=True)
     index = np.concatenate([each.table.rows + base for each, base in pairs])
-    keys = np.concatenate([each.keys for each in found])
+    keys = np.concatenate([each.keys for each in surveyed])
     ordered = np.sort(keys)
     limits = [int(ordered[min(count, len(ordered)) - 1]) + 1 for count in (size, held)]
     where = pd.DataFrame(
         {
-            "file": np.concatenate([np.full(len(each.where), each.name, object) for each in found]),
-            "row": np.concatenate([each.where for each in found]),
+            "file": np.concatenate([np.full(len(each.where), each.name, object) for each in surveyed]),
+            "row": np.concatenate([each.where for each in surveyed]),
         },
         index=index,
     )
-    notes = list(dict.fromkeys(note for each in found for note in each.table.notes))
-    table = join_tables(name, [each.table for each in found], index, where, notes)
+    notes = list(dict.fromkeys(note for each in surveyed for note in each.table.notes))
+    table = join_tables(name, [each.table for each in surveyed], index, where, notes)
     sampled = keys < np.uint64(limits[0])
     return Sample(table, sampled, keys < np.uint64(limits[1]), limits[1])
 
@@ -237,11 +239,11 @@ def join_tables(
     return InputTable(name, frame, tables[0].reading, notes, where=where, odd=odd)
 
 
-def _check_kinds(found: Sequence[Surveyed]) -> None:
+def _check_kinds(surveyed: Sequence[Surveyed]) -> None:
     """Refuse pieces with other columns, or with a column that holds something else."""
-    first = found[0]
+    first = surveyed[0]
     seen: dict[str, tuple[str, Kind]] = {}
-    for each in found:
+    for each in surveyed:
         for here, there, word in ((each, first, "lacks"), (first, each, "has too")):
             other = [name for name in there.kinds if name not in here.kinds]
             if other:
@@ -262,8 +264,8 @@ def _check_kinds(found: Sequence[Surveyed]) -> None:
                 )
 
 
-def number_rows(found: Sequence[Surveyed]) -> set[str]:
+def number_rows(surveyed: Sequence[Surveyed]) -> set[str]:
     """Name the columns that number the rows of all pieces."""
-    names = set.intersection(*(set(each.runs) for each in found))
-    pairs = list(pairwise(found))
+    names = set.intersection(*(set(each.runs) for each in surveyed))
+    pairs = list(pairwise(surveyed))
     return {name for name in names if all(b.runs[name][0] == a.runs[name][1] + 1 for a, b in pairs)}

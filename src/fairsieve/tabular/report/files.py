@@ -126,16 +126,16 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     write_output(folder / RECORD, record.encode())
 
 
-def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: Path) -> None:
+def write_prediction_audit(audit: PredictionAudit, decision: Decision, folder: Path) -> None:
     """Write the page, the numbers and the labels to check into a folder that is there."""
-    if found.impact is not None:
-        write_output(folder / IMPACT, impact_csv(found.impact).encode())
-    write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.suspects_table).encode())
-    law = None if found.impact is None else "ll144"
-    config = write_config(found.asked, "audit", prediction=found.prediction, score=found.score, format=law)
+    if audit.impact is not None:
+        write_output(folder / IMPACT, impact_csv(audit.impact).encode())
+    write_output(folder / "suspects.csv", suspects_csv(audit.suspects, audit.suspects_table).encode())
+    law = None if audit.impact is None else "ll144"
+    config = write_config(audit.asked, "audit", prediction=audit.prediction, score=audit.score, format=law)
     write_output(folder / "settings.toml", config.encode())
-    write_page(pages.prediction_document(found, decision), folder / "report.html")
-    write_output(folder / RECORD, record_json(audit_record(found, decision)).encode())
+    write_page(pages.prediction_document(audit, decision), folder / "report.html")
+    write_output(folder / RECORD, record_json(audit_record(audit, decision)).encode())
 
 
 def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> str:
@@ -143,9 +143,9 @@ def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> 
 
     It begins with a head for the Hugging Face Hub, which is made of the ``record`` of the run.
     """
-    title, found = f"Rates by {run.problem.groups.title}", run.evaluation
-    rates = [gap.rate for gap in found.widest[:1]]
-    groups = pages.rates_table("groups", title, rates, found)
+    title, evaluation = f"Rates by {run.problem.groups.title}", run.evaluation
+    rates = [gap.rate for gap in evaluation.widest[:1]]
+    groups = pages.rates_table("groups", title, rates, evaluation)
     macros = load_sentences("fairsieve.tabular", "templates/page.j2", in_python=decision.in_python)
     card = macros.card(
         run,
@@ -214,8 +214,8 @@ def record_json(record: dict[str, Any]) -> str:
 
 def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of a run, as values that JSON can express."""
-    problem, found, choice = run.problem, run.evaluation, run.choice
-    judged, given = found.judged, found.judged.on_given_labels
+    problem, evaluation, choice = run.problem, run.evaluation, run.choice
+    judged, given = evaluation.judged, evaluation.judged.on_given_labels
     record = {
         "format": FORMAT,
         **decision.record(),
@@ -259,22 +259,22 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             "with_sensitive": dict(zip(("accuracy", "disparity"), run.with_sensitive.both, strict=True)),
         },
         "widest_gap": {
-            name: _gap(gap, found.groups, gap.at_once[place])
-            for place, (name, gap) in enumerate(zip(found.names, found.widest, strict=False))
+            name: _gap(gap, evaluation.groups, gap.at_once[place])
+            for place, (name, gap) in enumerate(zip(evaluation.names, evaluation.widest, strict=False))
         }
         or None,
-        "rates": _rates_record(found),
+        "rates": _rates_record(evaluation),
         "quality": [
             {
                 "measure": one.name,
                 "label": one.label or None,
                 "group": group,
-                **dict(zip(found.names, (values[place] for values in one.models), strict=True)),
+                **dict(zip(evaluation.names, (values[place] for values in one.models), strict=True)),
             }
-            for one in found.quality
-            for place, group in enumerate([*found.groups, EVERYONE])
+            for one in evaluation.quality
+            for place, group in enumerate([*evaluation.groups, EVERYONE])
         ],
-        "calibration": found.calibration,
+        "calibration": evaluation.calibration,
         "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
         "suspects": len(run.suspects),
         "verified": run.verified,
@@ -290,7 +290,7 @@ def _scores(judged: ModelJudgement, given: ModelJudgement) -> dict[str, Any]:
     return {**right, "on_given_labels": beside}
 
 
-def _rates_record(found: Evaluation) -> list[dict[str, Any]]:
+def _rates_record(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Collect every rate of every group, of each model."""
 
     def told(right: Score | None, given: Score | None) -> dict[str, Any] | None:
@@ -301,10 +301,10 @@ def _rates_record(found: Evaluation) -> list[dict[str, Any]]:
         | {"people": rate.people[place]}
         | {
             name: told(right[place], given[place])
-            for name, right, given in zip(found.names, rate.models, rate.given, strict=True)
+            for name, right, given in zip(evaluation.names, rate.models, rate.given, strict=True)
         }
-        for rate in found.rates
-        for place, group in enumerate(found.groups)
+        for rate in evaluation.rates
+        for place, group in enumerate(evaluation.groups)
     ]
 
 
@@ -333,19 +333,19 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     return dict(_plain(record))
 
 
-def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
+def _prediction_record(audit: PredictionAudit) -> dict[str, Any]:
     """Collect what is reported of predictions."""
-    evaluation = found.evaluation
+    evaluation = audit.evaluation
     judged = evaluation.judged
     return {
-        "settings": {**found.asked.record(), "prediction": found.prediction, "score": found.score},
+        "settings": {**audit.asked.record(), "prediction": audit.prediction, "score": audit.score},
         "rows_measured": len(evaluation.cells),
-        "rows_without_prediction": found.left_out,
+        "rows_without_prediction": audit.left_out,
         "labels_judged_by": judged.basis,
         "scores": _scores(judged.models[0], judged.on_given_labels.models[0]),
         "rates": _rates_record(evaluation),
         "gaps": [_gap(gap, evaluation.groups, gap.models[0]) for gap in evaluation.gaps],
-        "calibration": found.calibration,
+        "calibration": audit.calibration,
     }
 
 

@@ -65,9 +65,9 @@ def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
     return [Text(text) for text in tell("page.j2", name, facts, in_python=in_python)]
 
 
-def models_of(found: Evaluation) -> list[str]:
+def models_of(evaluation: Evaluation) -> list[str]:
     """Name the models that tables have columns of."""
-    return ["value"] if len(found.names) == 1 else [f"{name} model" for name in found.names]
+    return ["value"] if len(evaluation.names) == 1 else [f"{name} model" for name in evaluation.names]
 
 
 def notice(decision: Decision, *lines: str) -> Notice:
@@ -227,42 +227,42 @@ def overall_table(run: TableRun) -> Table:
     return plain_table("overall", caption, ["measure", *models_of(run.evaluation), "change"], rows)
 
 
-def rates_table(name: str, caption: str, rates: Sequence[Rate], found: Evaluation) -> Table:
+def rates_table(name: str, caption: str, rates: Sequence[Rate], evaluation: Evaluation) -> Table:
     """Lay out rates of every group, under one model or two: for right labels, and on those given where they differ."""
-    both = found.judged.basis != "given labels"
+    both = evaluation.judged.basis != "given labels"
     rows = [
         [group_name(group), rate, round(rate.people[place])]
         + [model[place] for model in rate.models]
         + ([model[place] for model in rate.given] if both else [])
         for rate in rates
-        for place, group in enumerate(found.groups)
+        for place, group in enumerate(evaluation.groups)
         if rate.models[0][place] is not None
     ]
-    models = models_of(found)
+    models = models_of(evaluation)
     heads = [*models, *(f"{one}, labels as given" for one in models if both)]
     return plain_table(name, f"{caption}, with 95 % intervals", ["group", "rate", "people", *heads], rows)
 
 
-def gaps_table(found: Evaluation) -> Table:
+def gaps_table(evaluation: Evaluation) -> Table:
     """Lay out how far groups lie apart, under one model or two."""
     rows = [
-        [f"{found.groups[gap.high]} less {found.groups[gap.low]}", gap.rate, *gap.models]
-        for gap in found.gaps
+        [f"{evaluation.groups[gap.high]} less {evaluation.groups[gap.low]}", gap.rate, *gap.models]
+        for gap in evaluation.gaps
     ]
     caption = "Differences between groups, with 95 % intervals; one that spans 0 may be none"
-    return plain_table("gaps", caption, ["groups", "rate", *models_of(found)], rows)
+    return plain_table("gaps", caption, ["groups", "rate", *models_of(evaluation)], rows)
 
 
-def quality_table(found: Evaluation) -> Table:
+def quality_table(evaluation: Evaluation) -> Table:
     """Lay out how well labels are told apart."""
     rows = [
         [group_name(group), one, *(model[place] for model in one.models)]
-        for one in found.quality
-        for place, group in enumerate([*found.groups, EVERYONE])
+        for one in evaluation.quality
+        for place, group in enumerate([*evaluation.groups, EVERYONE])
         if one.models[0][place] is not None
     ]
     caption = "How well labels are told apart, on the labels as given, with 95 % intervals"
-    return plain_table("quality", caption, ["group", "measure", *models_of(found)], rows)
+    return plain_table("quality", caption, ["group", "measure", *models_of(evaluation)], rows)
 
 
 def dropped_table(cells: Sequence[DroppedCell]) -> Table:
@@ -284,9 +284,11 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
-def scores_table(found: Sequence[Calibration]) -> Table:
+def scores_table(calibration: Sequence[Calibration]) -> Table:
     """Lay out scores beside what is found, group by group."""
-    rows = [[one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in found]
+    rows = [
+        [one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in calibration
+    ]
     titles = ["group", "people", "mean score", "have the label", "difference"]
     return plain_table(
         "calibration", "Scores and what is found, by group, on the labels as given", titles, rows
@@ -347,21 +349,22 @@ def columns_table(run: TableRun) -> Table:
 # ---- Figures
 
 
-def rates_figure(name: str, rates: Sequence[Rate], found: Evaluation) -> Figure:
+def rates_figure(name: str, rates: Sequence[Rate], evaluation: Evaluation) -> Figure:
     """Draw where each group stands under the plain model and under the fair one, or under one: a panel for each rate.
 
     All panels have one axis: tenths around every interval, and a little more, so that no marker is cut.
     """
-    looks, both = looks_of(map(group_name, found.groups)), len(found.names) > 1  # the same in every figure
+    looks = looks_of(map(group_name, evaluation.groups))  # the same in every figure
+    both = len(evaluation.names) > 1
     scores = [score for rate in rates for model in rate.models for score in model if score is not None]
     low = min((score.interval[0] for score in scores), default=0.0)
     high = max((score.interval[1] for score in scores), default=1.0)
     ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
     kind: Literal["dumbbell", "points"] = "dumbbell" if both else "points"
-    names = models_of(found) if both else None
+    names = models_of(evaluation) if both else None
     panels = []
     for rate in rates:
-        rows = zip(found.groups, zip(*rate.models, strict=True), strict=True)
+        rows = zip(evaluation.groups, zip(*rate.models, strict=True), strict=True)
         named = {str(group): row for group, row in rows if group and None not in row}
         series = []
         for height, (group, row) in enumerate(named.items()):
@@ -374,10 +377,10 @@ def rates_figure(name: str, rates: Sequence[Rate], found: Evaluation) -> Figure:
     return Figure(name, f"{models}hin lines are 95 % intervals.", panels)
 
 
-def order_rates(found: Evaluation) -> list[Rate]:
+def order_rates(evaluation: Evaluation) -> list[Rate]:
     """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
-    first = {id(gap.rate): gap.rate for gap in found.widest}
-    ordered = sorted(found.rates, key=lambda rate: not rate.compared)
+    first = {id(gap.rate): gap.rate for gap in evaluation.widest}
+    ordered = sorted(evaluation.rates, key=lambda rate: not rate.compared)
     return [*first.values(), *(rate for rate in ordered if id(rate) not in first)][:MOST_MEASURES]
 
 

@@ -58,10 +58,10 @@ def training_step(asked: TableSettings, table: Path) -> str:
     return shlex.join([*words, "-o", str(folder)])
 
 
-def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
+def write_review(review: LabelReview, page: Path, *, force: bool = False) -> Path:
     """Write the page and the CSV file beside it, both or neither; return where that is."""
     table = check_place(page, force=force)
-    contents = {table: _review_csv(found).encode(), page: _review_page(found, table.name).encode()}
+    contents = {table: _review_csv(review).encode(), page: _review_page(review, table.name).encode()}
     with output_errors(page), hold(page.parent, wait=True):  # another review of the same name waits
         clear_stale(page.parent, "review")
         made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
@@ -74,9 +74,9 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
     return table
 
 
-def _review_csv(found: LabelReview) -> str:
+def _review_csv(review: LabelReview) -> str:
     """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
-    return writable("\n".join([HEADER, *("".join(_line(row)) for row in found.rows.itertuples()), ""]))
+    return writable("\n".join([HEADER, *("".join(_line(row)) for row in review.rows.itertuples()), ""]))
 
 
 def _line(row: Any) -> tuple[str, str]:
@@ -85,32 +85,32 @@ def _line(row: Any) -> tuple[str, str]:
     return before.rstrip("\n"), f",{row.sampling_weight:.6g},{row.row_checksum}"
 
 
-def _review_page(found: LabelReview, file_name: str) -> str:
+def _review_page(review: LabelReview, file_name: str) -> str:
     """Write the page on which a person answers; all text in it is shown as text, whatever it says."""
     # Another choice of rows from the same table starts with no answers.
-    choice = sha256("".join(found.rows["row_checksum"]).encode()).hexdigest()[:16]
-    words = (*found.labels.classes, unsure_word(found.labels.classes))
-    rows = zip(found.rows.itertuples(), found.values.to_dict("records"), strict=True)
+    choice = sha256("".join(review.rows["row_checksum"]).encode()).hexdigest()[:16]
+    words = (*review.labels.classes, unsure_word(review.labels.classes))
+    rows = zip(review.rows.itertuples(), review.values.to_dict("records"), strict=True)
     sheet = {
-        "label": found.asked.label,
-        "data": data_name(found.asked.data),
-        "estimate": estimate_sentence(found.estimate) if found.estimate.credible else None,
+        "label": review.asked.label,
+        "data": data_name(review.asked.data),
+        "estimate": estimate_sentence(review.estimate) if review.estimate.credible else None,
         # What the answers are kept under in the browser.
-        "key": f"fairsieve-review-{found.asked.label}-{choice}",
-        "choices": list(found.labels.classes),
+        "key": f"fairsieve-review-{review.asked.label}-{choice}",
+        "choices": list(review.labels.classes),
         "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
-        "columns": list(found.values),
+        "columns": list(review.values),
         "header": HEADER,
         "file_name": file_name,
-        "items": [_item(row, values, found) for row, values in rows],
+        "items": [_item(row, values, review) for row, values in rows],
     }
     return fill_template("review", sheet=sheet, rows=sheet["items"])
 
 
-def _item(row: Any, values: dict[Any, str], found: LabelReview) -> dict[str, Any]:
+def _item(row: Any, values: dict[Any, str], review: LabelReview) -> dict[str, Any]:
     """Lay out one row, with what stands in its other columns."""
-    (before, after), classes = _line(row), found.labels.classes
-    details = [] if found.id_column is None else [f"{found.id_column} {row.id}"]
+    (before, after), classes = _line(row), review.labels.classes
+    details = [] if review.id_column is None else [f"{review.id_column} {row.id}"]
     return {
         "title": f"Row {row.row}",
         "details": [*details, group_name(row.group if isinstance(row.group, str) else None)],
