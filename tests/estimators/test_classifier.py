@@ -472,6 +472,21 @@ def test_names_orders_constants_and_copies_move_no_probability(
         assert np.abs(model.predict_proba(shown) - expected).max() <= 1e-6
 
 
+@pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_noise_in_the_last_digits_moves_no_probability(seed, clean_ratio):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 4)) + 0.5 * groups[:, None] * [1, 0, 1, 0]
+    labels = X @ [1, 1, 0.5, 0] + 0.4 * groups + rng.logistic(size=600) > 0.5
+    labels ^= rng.random(600) < 0.1
+    one, two = (
+        fit_quietly(X + noise, labels, groups, clean_ratio=clean_ratio).predict_proba(X)
+        for noise in (0, 1e-7 * rng.normal(size=X.shape))
+    )
+    assert one == pytest.approx(two, abs=1e-4)
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

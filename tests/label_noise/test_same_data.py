@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
+from fairsieve.label_noise.survey import content_folds
+from fairsieve.samples import Samples
 
 DATA = make_synthetic(3000, seed=0)
 NOISY = flip_uniform(DATA, 0.15, seed=0).labels
@@ -77,3 +81,28 @@ def test_labels_that_nobody_can_be_sure_of_are_not_called_wrong(seed):
     assert not found.flip_rates.any()
     assert len(found.believed) == 6000
     assert found.interval[0] <= found.clean_ratio <= found.interval[1] == 1.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    samples=st.integers(80, 1000),
+    numbers=st.integers(1, 6),
+    flags=st.integers(0, 6),
+    kind=st.sampled_from([np.float64, np.float32]),
+    unit=st.sampled_from([1.0, 1e6, 1 / 3]),
+)
+def test_last_digits_and_units_leave_nearly_every_row_in_its_fold(seed, samples, numbers, flags, kind, unit):
+    """And each cell is dealt evenly."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.normal(size=(samples, numbers)), rng.integers(0, 2, (samples, flags))].astype(kind)
+    labels, groups, weights = rng.integers(0, 2, samples), rng.integers(0, 3, samples), np.ones(samples)
+    noise = 1e-7 * rng.normal(size=X.shape) * (np.arange(numbers + flags) < numbers)
+    folds = content_folds(Samples(X, labels, groups), weights, deals=2)
+    again = content_folds(Samples(((X + noise) * unit).astype(kind), labels, groups), weights, deals=2)
+    for fold, other in zip(folds, again, strict=True):
+        assert (fold != other).mean() <= 0.02
+        sizes = np.bincount((labels * 3 + groups) * 6 + fold, minlength=36).reshape(6, 6)
+        assert np.ptp(sizes, axis=1).max() <= 1
+    assert len(folds) == 2
+    assert (folds[0] != folds[1]).any()

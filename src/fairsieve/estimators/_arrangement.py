@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from fairsieve.inputs import Checked, dense
-from fairsieve.label_noise.survey import _checksums
+from fairsieve.label_noise.survey import DRAWN_BY, row_keys, row_phases
 from fairsieve.samples import Samples
 from fairsieve.training.linear_rows import LinearRows
 from fairsieve.training.points import Point, Solution
@@ -52,7 +52,7 @@ class Arrangement:
         """Arrange the rows; equal ones are one, unless their ``labels``, as they are believed, differ."""
         data, cells = checked.data, checked.data.cells
         weights = np.ones(len(data)) if checked.weights is None else checked.weights
-        content = _checksums(data, weights)[0]
+        content = row_keys(row_phases(data, weights)[0], DRAWN_BY)
         spread = weights * (content / 2.0**64)  # a number for each row, which says nothing about it
         features = np.asarray(dense(data.features), np.float64) + 0.0  # a negative zero is a zero
         low, high = features.min(axis=0), features.max(axis=0)

@@ -1,9 +1,9 @@
 """Look at some of the samples, the same for equal data, and predict their labels.
 
 Neither a seed nor the order of the rows decides anything here: which samples are looked at, and in which fold each of
-them stands, follows from a checksum of their features and group. Equal rows are counted together, so a row that is
-there twice is the same as one of weight 2; and since equal features stand in the same fold, no model is tested on
-what it has learnt by heart.
+them stands, follows from their features and group, in a way that the last digits of numbers do not change. Equal rows
+are counted together, so a row that is there twice is the same as one of weight 2; and since equal features stand in
+the same fold, no model is tested on what it has learnt by heart.
 
 The labels of these samples are predicted as they are, by a linear, a curved and a boosted model. A real difference
 between groups and a bent boundary between the classes must not pass for wrong labels. So every predictor sees the
@@ -35,7 +35,10 @@ Keys = NDArray[np.uint64]
 MOST = 8_000  # samples that are looked at
 TOO_FEW, FEW = 2, 10  # different samples for each fold: not enough, and enough however often each is there
 FOLDS = 6
-LEVELS = 2.0**16  # that the values of a column are told apart by; scaling moves nobody to another fold
+LEVELS = 2.0**30  # that the values of a column are told apart by
+MOMENT_FACTORS = 521, 367, 229  # of a column's moments, which tell it from others
+START = 10  # a cell begins with any fold, though the mean of its keys is mostly near the middle
+DEALT_BY, SURVEYED_BY, DRAWN_BY = (7, 11), 101, 4097  # turns; see row_keys
 MOST_COLUMNS = 120  # of the features; those that say most about the labels
 RARE = 0.01  # columns that are almost constant are left out where there are many
 MANY = 40
@@ -91,8 +94,9 @@ class Survey:
     def draw(cls, data: Samples, weights: Floats) -> Survey:
         """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
-        content, by_content, checksum = _checksums(data, weights)
-        # Of many samples, those whose checksums are lowest suffice, unless most are the same.
+        phases, by_content, checksum = row_phases(data, weights)
+        content = row_keys(phases, DRAWN_BY)
+        # Of many samples, those whose keys are lowest suffice, unless most are the same.
         for most in (4 * MOST, len(codes)):
             order = np.arange(len(codes))
             if most < len(order):
@@ -113,7 +117,10 @@ class Survey:
         features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
         # Columns stand in an order of their own, so that ties between them do not depend on the table's.
         columns = by_content[_telling_columns(features[:, by_content], labels, classes, counts)]
-        features, folds = features[:, columns], _deal(content[rows], codes[rows], counts)
+        features, folds = (
+            features[:, columns],
+            _deal(row_keys(phases[rows], SURVEYED_BY), codes[rows], counts),
+        )
         design = with_groups(features, groups, group_count)
         return cls(members, places, design, columns, labels, groups, classes, group_count, counts, folds)
 
@@ -166,23 +173,23 @@ def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
 def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deals: int = 1) -> list[Codes]:
     """Deal samples to folds by what they hold, so many times; not at all where few features leave few different ones.
 
-    Names and codes of columns and groups, their order, the order of the rows and whether a row stands there twice or
-    weighs 2 do not matter.
+    Names and codes of columns and groups, their order, the order of the rows, the last digits of numbers and whether
+    a row stands there twice or weighs 2 do not matter.
     """
-    content, codes = _checksums(data, weights)[0], data.cells.host_codes.astype(np.int64)
+    phases, codes = row_phases(data, weights)[0], data.cells.host_codes.astype(np.int64)
     # Of people who are alike in a few columns, each kind would be predicted by models that know the other kinds alone.
-    kinds = len(np.unique(content))
+    kinds = len(np.unique(phases))
     if kinds < count * TOO_FEW or kinds < min(COPIES * weights.sum(), count * FEW):
         return []
-    others = [hash_array(content + np.uint64(deal), categorize=False) for deal in range(1, deals)]
-    return [_deal(each, codes, weights, count) for each in (content, *others)]
+    return [_deal(row_keys(phases, turns), codes, weights, count) for turns in DEALT_BY[:deals]]
 
 
-def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[Codes], Keys]]:
-    """Compute a checksum of each sample's features that scaling a column leaves; return how others are computed.
+def row_phases(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[Codes], Keys]]:
+    """Place each sample on a circle by its features, whose units do not matter; return how checksums are computed.
 
-    A column is known by moments of what it holds, not by its place or name; a constant one counts for nothing. The
-    second answer is the order of the columns by that, the last computes exact checksums of some samples.
+    The place is a weighted sum of the features, where 2⁶⁴ is the whole circle; a small change of a value moves it a
+    little. A column is known by moments of what it holds, not by its place or name; a constant one counts for nothing.
+    The second answer is the order of the columns by that, the last computes exact checksums of some samples.
     """
     width = int(np.prod(data.features.shape[1:]))
     step = max(CACHED // max(width, 1), 1)
@@ -206,35 +213,45 @@ def _checksums(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[C
         squares, own = shares * shares, weights[part]
         moments = moments + np.stack([own @ shares, own @ squares, own @ (squares * shares)])
     # Sums in another order differ in their last digits.
-    rounded = np.rint(moments / weights.sum() * 2.0**30).astype(np.int64).view(np.uint64)
-    named = hash_array(np.array([1, 3, 5], np.uint64) @ (rounded * np.uint64(2654435761)), categorize=False)
-    factors = named | np.uint64(1)  # odd numbers lose no bit
-    content = np.concatenate([part.astype(np.uint64) @ factors for part in levels])
+    rounded = np.rint(moments / weights.sum() * 2.0**24).astype(np.uint64)
+    # From its lowest to its highest value, a column goes half round at least, and all round by its moments at most.
+    factors = np.uint64(2**33) + np.array(MOMENT_FACTORS, np.uint64) @ rounded
+    phases = np.concatenate([part.astype(np.uint64) @ factors for part in levels])
+    exact = hash_array(factors, categorize=False) | np.uint64(1)  # odd numbers lose no bit
 
     def checksum(some: Codes) -> Keys:
         sums = [
-            (read(some[part]).astype(np.float64) + 0.0).view(np.uint64) @ factors  # a negative zero is a zero
+            (read(some[part]).astype(np.float64) + 0.0).view(np.uint64) @ exact  # a negative zero is a zero
             for part in (slice(first, first + step) for first in range(0, len(some), step))
         ]
         return np.asarray(hash_array(np.concatenate(sums), categorize=False))
 
-    # Spread the bits, so that their order says nothing about the samples.
-    return hash_array(content, categorize=False), np.argsort(named, kind="stable"), checksum
+    return phases, np.argsort(factors, kind="stable"), checksum
 
 
-def _deal(content: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Codes:
-    """Deal samples, in the order of their checksums, to folds; equal features to the same one.
+def row_keys(phases: Keys, turns: int) -> Keys:
+    """Return numbers by which to order samples: how far they are from a point of the circle, wound so many times.
 
-    Those of each cell are dealt evenly, beginning with the fold that its checksums say.
+    The more turns, the less the order says about the samples, and the more a small change of a value moves. An odd
+    number of turns keeps different samples apart.
     """
-    _, first, kinds = np.unique(content, return_index=True, return_inverse=True)
+    places = phases * np.uint64(turns)
+    return np.asarray(np.minimum(places, ~places))
+
+
+def _deal(keys: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Codes:
+    """Deal samples to folds in the order of their keys, equal features to the same one.
+
+    Those of each cell are dealt evenly, beginning with the fold that the mean of their keys says.
+    """
+    keys, kinds = np.unique(keys, return_inverse=True)
     cells = int(codes.max()) + 1
-    masses = np.bincount(kinds * cells + codes, weights, len(first) * cells).reshape(len(first), cells)
+    masses = np.bincount(kinds * cells + codes, weights, len(keys) * cells).reshape(len(keys), cells)
     cell = masses.argmax(axis=1)  # the cell that most samples of these features are in
-    folds = np.empty(len(first), np.int64)
+    folds = np.empty(len(keys), np.int64)
     for code in np.unique(cell):
         own = np.flatnonzero(cell == code)
-        start = int(content[first[own[0]]] % np.uint64(count))
+        start = int(keys[own].mean() / 2.0**63 * START * count)
         folds[own] = (start + np.arange(len(own))) % count
     return np.asarray(folds[kinds])
 
