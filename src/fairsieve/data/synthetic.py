@@ -106,8 +106,7 @@ def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     path = Path(folder) / name
     if not path.is_file():
         raise MissingDataError(
-            f"{name} is not in {folder}: point to the folder of the authors' arrays (xz_*, y_*, z_* and "
-            "y_noise_*.npy)"
+            f"{name} is not in {folder}: point to the folder of the authors' arrays (xz_*, y_*, z_* and y_noise_*.npy)"
         )
     try:
         array: NDArray[Any] = np.load(path, allow_pickle=False)

@@ -106,8 +106,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
         names = ", ".join(file.name for file in files)
         raise InvalidInputError(
             f"{spell('--verified')} must have an answer in verified_label; {names} has {unanswered:,} empty and "
-            f"{unsure:,} unsure "
-            "ones and no other: answer some rows first"
+            f"{unsure:,} unsure ones and no other: answer some rows first"
         )
     order = sorted(by_row)
     codes = [labels.classes.index(by_row[place][0]) for place in order]
@@ -120,9 +119,8 @@ def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
     absent = [name for name in NEEDED if name not in file.columns]
     if absent:
         raise InvalidInputError(
-            f"{spell('--verified')} must be a file that fairsieve review wrote, with the columns "
-            f"{', '.join(NEEDED)}; {file.name} "
-            f"has no {absent[0]}: give that file with its column verified_label filled in"
+            f"{spell('--verified')} must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; "
+            f"{file.name} has no {absent[0]}: give that file with its column verified_label filled in"
         )
     numbers = parse_numbers(file.frame["row"], file.reading.decimal).numbers
     sums = file.cells("row_checksum")
@@ -150,9 +148,8 @@ def _find_checksums(
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
             f"{spell('--verified')} must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} "
-            f"rows of "
-            f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
-            f"review read, with its values unchanged, and the same {spell('--missing')}"
+            f"rows of {name} are not in it or say something else there (the first: row {first}). Give the table that "
+            f"fairsieve review read, with its values unchanged, and the same {spell('--missing')}"
         )
     return np.asarray(places, dtype=np.int64)
 
@@ -186,8 +183,7 @@ def _check_same(one: tuple[str, float, str], other: tuple[str, float, str], row:
         if one[part] != other[part]:
             raise InvalidInputError(
                 f"{spell('--verified')} must {what}; {row} is {one[part]!r} in {one[2]} and {other[part]!r} in "
-                f"{other[2]}: keep "
-                "one of the two"
+                f"{other[2]}: keep one of the two"
             )
 
 

@@ -71,9 +71,8 @@ def audit_predictions(
         find_column(table, column, option)
         if column in (asked.label, *asked.sensitive):
             raise InvalidInputError(
-                f"{spell(option)} must be a column of its own; got {column!r}, which is the label or a sensitive "
-                f"one: name "
-                "another"
+                f"{spell(option)} must be a column of its own; got {column!r}, which is the label or a sensitive one: "
+                "name another"
             )
     audited = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
     labels, notes, part = audited.labels, audited.notes, audited.whole
@@ -118,8 +117,7 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
     if labels.positive is None:
         raise InvalidInputError(
             f"{spell('--score')} must be the probability of one label; {labels.column!r} has {len(labels.classes)}: "
-            f"name it by "
-            f"{spell('--positive')}"
+            f"name it by {spell('--positive')}"
         )
     parsed = parse_numbers(find_column(table, column, "--score"), table.reading.decimal)
     if table.frame[column].isna().all():

@@ -353,9 +353,8 @@ def read_problem(asked: TableSettings) -> TableProblem:
     if len(train) < LEAST_ROWS or (train is not part and not len(test)):
         raise InvalidInputError(
             f"{spell('--test')} must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} "
-            f"of "
-            f"{len(part)} rows leaves {len(test)} and {len(train)}: change it, or give {spell('--test-file')} or a "
-            f"larger table"
+            f"of {len(part)} rows leaves {len(test)} and {len(train)}: change it, or give {spell('--test-file')} or a "
+            "larger table"
         )
     # What was found is recorded, so that another command finds the same.
     asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])

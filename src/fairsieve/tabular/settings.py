@@ -379,8 +379,7 @@ def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
         if name not in known:
             raise InvalidInputError(
                 f"{spell('--config')} must name options of this command; {name!r} of {path} is "
-                f"none{validation.closest_hint(name, known)}: "
-                "leave it out, or correct it"
+                f"none{validation.closest_hint(name, known)}: leave it out, or correct it"
             )
     return {known[name]: value for name, value in options.items()}
 
@@ -447,9 +446,8 @@ def read_settings(run: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
             f"{spell('--run')} must be a folder that fairsieve train of this version made; {run} has no metrics.json "
-            f"that can be "
-            f"read ({type(error).__name__}): name the folder that was given to train as {spell('--out')}, or train "
-            f"again"
+            f"that can be read ({type(error).__name__}): name the folder that was given to train as {spell('--out')}, "
+            "or train again"
         ) from error
 
 

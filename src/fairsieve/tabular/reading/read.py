@@ -313,8 +313,7 @@ def split_rows(name: str, text: str, separator: str, chunk: int | None = None) -
             ) from None
         raise InvalidInputError(
             f"{name} must have as many fields in every row as in the first, {long[1]}; spreadsheet row {long[2]} has "
-            f"{long[3]}: a "
-            f"text with {SEPARATORS.get(separator, repr(separator))} in it must stand in quotes"
+            f"{long[3]}: a text with {SEPARATORS.get(separator, repr(separator))} in it must stand in quotes"
         ) from None
 
 

@@ -94,8 +94,7 @@ def find_labels(table: InputTable, column: str, positive: str | None = None) -> 
         having = f"only the value {classes[0]!r}" if classes else "no value at all"
         raise InvalidInputError(
             f"{spell('--label')} must be a column with two or more values to tell apart; {column!r} of {table.name} "
-            f"has {having}: "
-            "name another column"
+            f"has {having}: name another column"
         )
     if len(classes) > MOST_CLASSES:
         raise InvalidInputError(
@@ -122,8 +121,7 @@ def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) 
     if positive not in classes:
         raise InvalidInputError(
             f"{spell('--positive')} must be a value of {column!r}; got "
-            f"{positive!r}{closest_hint(positive, classes) or '.'} Its "
-            f"values are {', '.join(classes)}"
+            f"{positive!r}{closest_hint(positive, classes) or '.'} Its values are {', '.join(classes)}"
         )
     return positive
 
@@ -205,9 +203,8 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
         ]
         raise InvalidInputError(
             f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
-            f"{', '.join(fewest)}. Add "
-            f"{spell('--small-groups', 'ignore')} to train "
-            f"on them without comparing them, or {spell('--small-groups', 'merge')} to make them one group, {other!r}"
+            f"{', '.join(fewest)}. Add {spell('--small-groups', 'ignore')} to train on them without comparing them, "
+            f"or {spell('--small-groups', 'merge')} to make them one group, {other!r}"
         )
     large = sorted(set(counts) - set(small))
     merged = other if small_groups == "merge" and sum(small.values()) >= LEAST_GROUP else None
@@ -295,8 +292,7 @@ def parse_bins(options: Sequence[str]) -> dict[str, str]:
         if not (sign and column and rule) or column.strip() in found:
             raise InvalidInputError(
                 f"{spell('--bins')} must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4, once for "
-                f"each column; "
-                f"got {option!r}{' too' if sign else ''}"
+                f"each column; got {option!r}{' too' if sign else ''}"
             )
         found[column.strip()] = rule
     return found
@@ -339,8 +335,7 @@ def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[fl
         return tuple(values)
     raise InvalidInputError(
         f"{spell('--bins')} of {column!r} must be edges in ascending order, such as 25,45,65, or a number of equally "
-        f"large groups "
-        f"from 2 to 10; got {rule!r}"
+        f"large groups from 2 to 10; got {rule!r}"
     )
 
 

@@ -86,13 +86,11 @@ def _check_place(out: Path, force: bool) -> None:
     if not _is_run(out):
         raise InvalidInputError(
             f"{spell('--out')} must be a new folder, or one that fairsieve train made; {out} has other files in it, "
-            f"which are not "
-            "touched: name another"
+            "which are not touched: name another"
         )
     if not force:
         raise InvalidInputError(
-            f"{spell('--out')} must be a new folder; {out} holds a run: "
-            f"add {spell('--force', True)} to replace it"
+            f"{spell('--out')} must be a new folder; {out} holds a run: add {spell('--force', True)} to replace it"
         )
 
 

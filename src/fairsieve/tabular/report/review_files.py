@@ -30,8 +30,7 @@ def check_place(page: Path, *, force: bool = False) -> Path:
     if page.suffix.lower() not in (".html", ".htm"):
         raise InvalidInputError(
             f"{spell('--out')} must be a page, whose name ends in .html; got {page}: the file for answers gets the "
-            f"same name with "
-            ".csv"
+            "same name with .csv"
         )
     table = page.with_suffix(".csv")
     answers = count_answers(table)
