@@ -17,6 +17,7 @@ def make_files(folder):
         "no-groups": {"sex": ["?"] * ROWS},
         "no-labels": {"income": [""] * ROWS},
         "rare-label": {"income": ["mid"] * 3 + right["income"][3:]},
+        "two-ways": {"income": ["High"] * 3 + right["income"][3:]},
         "many-labels": {"income": [f"about {i}" for i in range(ROWS)]},
         "small-group": {"sex": ["other"] * 5 + right["sex"][5:]},
         "names-for-groups": {"sex": [f"person {i}" for i in range(ROWS)]},

@@ -77,6 +77,8 @@ TABLES = [
           told=("--label", "two or more values to tell apart", "no value at all", "name another column")),
     train("a rare label", "rare-label.csv",
           told=("label", "must be in at least 10 rows", "'mid' of 'income' is in 3", "merge it with another value")),
+    train("a label in two ways", "two-ways.csv",
+          told=("must be in at least 10 rows", "'High' of 'income' is in 3", "reads like 'high'", "one way")),
     train("a label in every row", "many-labels.csv",
           told=("--label", "must be a column with at most 20 values", "has 300",
                 "add a column that says in which class")),

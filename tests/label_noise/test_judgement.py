@@ -138,6 +138,24 @@ def test_bounds_hold_a_gap_that_closes_below_the_highest_rates(rate):
     assert on_right_labels.accuracy.interval[1] > 0.99
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.25])
+def test_nobody_without_a_group_need_be_among_those_who_are_judged(noise):
+    """The estimate of the whole table has a column for them, whom a part may do without."""
+    data = people(2500, 3)
+    known = np.arange(2500) >= 6
+    groups = np.where(known, data.groups, np.nan)
+    labels = flip_uniform(data, noise, seed=1).labels if noise else data.labels
+    estimate = estimate_clean_ratio(data.features, labels, sensitive_features=groups)
+    assert estimate.cells.shape == (2, 3)
+    part = np.flatnonzero(known)
+    codes = (data.features[part, 0] > 0).astype(int)
+    judged = judge(
+        data.with_labels(labels).take(part).cells, [codes], NOTION, positive=1, estimate=estimate.take(part)
+    )
+    assert judged.basis == ("estimate" if noise else "bounds")
+    assert holds(judged.models[0].disparity, judged.models[0].disparity.value)
+
+
 def test_verified_labels_come_first():
     data = people(1500, 3)
     noisy = flip_uniform(data, np.array([[0.2, 0.0], [0.2, 0.0]]), seed=5).labels

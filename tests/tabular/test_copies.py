@@ -49,6 +49,14 @@ def test_copies_and_contradictions_are_counted(rows, repeated, contradicted, see
         assert f"in every column: {repeated} (row" in notes[-1]
 
 
+def test_a_column_that_says_the_label_again_hides_no_contradiction():
+    frame = distinct(300, seed=0)
+    again = frame.iloc[:4].assign(y=frame["y"].iloc[:4].map({"no": "yes", "yes": "no"}))
+    both = pd.concat([frame, again], ignore_index=True)
+    (note,) = told(both.assign(paid=both["y"] == "yes"))
+    assert "have another 'y': 8 (rows" in note
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rows", [200, 2000])
 def test_people_who_are_alike_are_no_copies(rows, seed):

@@ -373,6 +373,7 @@ def _choose_worlds(
     [as_given] = given.worlds()
     if estimate is None:
         return "given labels", None
+    groups = np.arange(judged.cells.shape[1])  # people without a group come last, and none may be here
     if estimate.unseen is not None and len(estimate.checked):
         checked = count_by_checks(judged, estimate)
         return "verified labels", partial(list, checked)
@@ -382,12 +383,14 @@ def _choose_worlds(
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
         worlds = [
-            undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS)) for each in estimate.likely_rates
+            undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS))
+            for each in (found.spread(groups) for found in estimate.likely_rates)
         ]
         # Rows of which none was checked are judged by the rates that the checks of others show.
-        return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates)])
+        return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates[:, groups])])
     if 1 - estimate.interval[0] > HARMLESS:
-        unknown = np.ones(judged.cells.shape) if estimate.highest_rates is None else estimate.highest_rates
+        highest = estimate.highest_rates
+        unknown = np.ones(judged.cells.shape) if highest is None else highest[:, groups]
         ways = list(_ways_to_be_wrong(unknown, given))
         fewer = [one._replace(drawn=one.drawn[:FEWER_DRAWS]) for one in as_given]
         return "bounds", partial(map, partial(undo_flips, fewer), ways)

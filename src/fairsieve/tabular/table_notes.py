@@ -120,6 +120,12 @@ def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
     return None if len(values) > most else codes
 
 
+def _says_again(content: pd.Series, targets: NDArray[Any], most: int) -> bool:
+    """Return whether a column says the targets in other words."""
+    codes = _codes(content, most)
+    return codes is not None and _copies(codes, targets)
+
+
 def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
     """Return whether values and targets stand for each other one to one, in nearly all rows; −1 is missing.
 
@@ -230,7 +236,10 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     codes : integers
         The label of each row, −1 where it has none.
     """
-    columns = _hash_columns(table, [name for name in table.columns if name != label])
+    # A column that says the label again would tell every contradictory pair apart.
+    most = int(codes.max()) + 1
+    told = [name for name in table.columns if name == label or _says_again(table.frame[name], codes, most)]
+    columns = _hash_columns(table, [name for name in table.columns if name not in told])
     known = codes >= 0
     columns, codes, rows = columns[known], codes[known], table.rows[known]
     whole = columns.sum(axis=1, dtype=np.uint64)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
+from fairsieve.inputs import find_alike
 from fairsieve.tabular.reading.columns import (
     EXACT,
     ColumnFormat,
@@ -104,9 +105,13 @@ def find_labels(table: InputTable, column: str, positive: str | None = None) -> 
         )
     rare = int(np.argmin(counts))
     if counts[rare] < LEAST_OF_A_CLASS:
+        alike = [name for same in find_alike(classes) if classes[rare] in same for name in same]
+        others = [repr(name) for name in alike if name != classes[rare]]
+        reads = f", and reads like {' and '.join(others)}: write them in one way" if others else ""
         raise InvalidInputError(
             f"every value of the label must be in at least {LEAST_OF_A_CLASS} rows; {classes[rare]!r} of {column!r} is "
-            f"in {counts[rare]}: correct it if it is misspelt, else take those rows out or merge it with another value"
+            f"in {counts[rare]}{reads or ': correct it if it is misspelt'}, else take those rows out or merge it with "
+            "another value"
         )
     return Labels(column, classes, _find_positive(classes, positive, column))
 
