@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.estimators import classifier
-from fairsieve.tabular.partitions.partitions import bits_of, numbers_of
 from fairsieve.tabular.partitions.source import find_source, parse_memory
 from fairsieve.training.one_hot import OneHot
 
@@ -261,13 +260,6 @@ def test_a_folder_that_fits_is_read_whole(frame, tmp_path):
     if first is not None:
         row = pd.read_csv(folder / first["file"]).iloc[first["row_in_file"] - 2]
         assert row["income"] == first["income"]
-
-
-def test_the_bits_of_numbers_are_in_their_order():
-    numbers = np.array([-np.finfo(float).max, -1.5, -5e-324, 0.0, 5e-324, 1.0, 1e300])
-    bits = bits_of(numbers)
-    assert (np.diff(bits.astype(object)) > 0).all()
-    assert numbers_of(bits).tolist() == numbers.tolist()
 
 
 def test_nothing_stays_where_predicting_fails(in_parts, frame, tmp_path):

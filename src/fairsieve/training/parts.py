@@ -63,11 +63,6 @@ class Engine(Protocol):
     def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         """Call a function once for each part, and return what it returns."""
 
-    def turn(
-        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
-    ) -> list[Any]:
-        """Keep what a function returns in place of each part, and the parts no longer: the list of them is emptied."""
-
 
 def local_threads() -> int:
     """Return how many parts this machine works on at a time."""
@@ -98,7 +93,6 @@ class LocalEngine:
         self.left, self.lock = memory, threading.Lock()
         self.threads = threads or local_threads()
         self.file: Any = None
-        self.free: list[_Stored] = []
         self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="fairsieve-parts")
 
     def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
@@ -106,24 +100,6 @@ class LocalEngine:
 
     def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         return self._map(lambda *items: function(*map(self._load, items)), *columns)
-
-    def turn(
-        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
-    ) -> list[Any]:
-        waiting, parts[:] = dict(enumerate(parts)), []
-
-        def turn_one(place: int, *items: Any) -> Any:
-            part = waiting.pop(place)
-            made = function(self._load(part), *map(self._load, items))
-            with self.lock:
-                if isinstance(part, _Stored):
-                    self.free.append(part)
-                elif self.left is not None:
-                    self.left += part.nbytes
-            del part  # before what was made of it is kept
-            return self._store(made)
-
-        return self._map(turn_one, list(waiting), *columns)
 
     def _map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         with one_thread("blas"):
@@ -146,10 +122,7 @@ class LocalEngine:
                 if self.file is None:
                     self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
                     weakref.finalize(self, self.file.close)
-                place = next((each for each in self.free if each.size >= len(content)), None)
-                if place is not None:
-                    self.free.remove(place)
-                start = self.file.seek(0, os.SEEK_END) if place is None else self.file.seek(place.start)
+                start = self.file.seek(0, os.SEEK_END)
                 rest = memoryview(content)
                 while rest:
                     rest = rest[self.file.write(rest) :]
@@ -186,13 +159,6 @@ class DaskEngine:
         made = [self._call(title, function, *items) for items in zip(*columns, strict=False)]
         with self._told():
             return list(self.dask.compute(*made, **self._options))
-
-    def turn(
-        self, title: str, function: Callable[..., Any], parts: list[Any], *columns: Iterable[Any]
-    ) -> list[Any]:
-        kept = self.keep(title, function, list(parts), *columns)
-        parts.clear()  # a worker forgets what nobody refers to
-        return kept
 
     @property
     def _options(self) -> dict[str, Any]:

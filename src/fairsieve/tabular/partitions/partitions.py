@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,14 +36,7 @@ from fairsieve.tabular.partitions.survey import (
 )
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, as_objects
-from fairsieve.tabular.reading.encoding import (
-    HUGE,
-    Preparation,
-    by_appearance,
-    feature_values,
-    hash_rows,
-    scale_of,
-)
+from fairsieve.tabular.reading.encoding import Preparation, feature_values, hash_rows
 from fairsieve.tabular.reading.read import FIRST_ROW
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
@@ -53,9 +47,6 @@ if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TablePart, TableProblem
     from fairsieve.tabular.settings import TableSettings
 
-Floats = NDArray[np.float64]
-
-BITS, ROUNDS = 12, 6  # 12 bits of a number at a time; six times make more than 64
 KEPT = 0.5  # of the memory, for encoded rows; the rest is for reading and for what is computed
 CONNECT = 30  # seconds until a scheduler is given up
 MOST_SUSPECTS = 10_000  # that are listed
@@ -64,29 +55,30 @@ COMPACT = {"row": np.uint32, "label": np.uint8, "suggested": np.uint8, "group": 
 NOBODY = pd.DataFrame(columns=["row", "label", "suggested", "loss", "probability", "group", "doubt", "piece"])
 
 
-@dataclass(eq=False)
-class RawPart:
-    """The rows of a piece that have a label, in their roles.
+class Layout(NamedTuple):
+    """What becomes of a piece's rows.
 
     Attributes
     ----------
-    values : DataFrame
-        The columns that a model sees.
-    labels, groups : integer arrays
-        Codes; a group that is not compared has the last.
-    held : boolean array
-        Which rows are held out.
+    roles : Roles
+    labels, groups : Labels, Groups
+        A group that is not compared has the last code.
+    formats : dict of ColumnFormat
+    prepared : Preparation
+        How columns are encoded.
+    shape : (int, int)
+        How many classes and groups there are.
+    limit : int
+        Rows whose key is below it are held out.
     """
 
-    values: pd.DataFrame
-    labels: NDArray[np.uint8]
-    groups: NDArray[np.uint8]
-    held: NDArray[np.bool_]
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory it takes."""
-        return int(self.values.memory_usage(index=False).sum()) + 3 * len(self.labels)
+    roles: Roles
+    labels: Labels
+    groups: Groups
+    formats: dict[str, ColumnFormat]
+    prepared: Preparation
+    shape: tuple[int, int]
+    limit: int
 
 
 def open_engine(source: Source, backend: str, memory: int) -> Engine:
@@ -180,6 +172,7 @@ class Partitions:
         part = problem.whole.take(np.flatnonzero(inside))
         part = replace(part, values=part.values[list(formats)])
         self.labels, self.groups, self.formats = problem.labels, problem.groups, formats
+        self.witnessed = problem.whole.values[list(formats)]
         self.checked = part.rows[part.verified >= 0]
         self.is_grouped = bool(problem.whole.grouped.all())
         note = (
@@ -204,61 +197,18 @@ class Partitions:
     # ---- all rows, encoded
 
     def encode(self, values: pd.DataFrame, missing: Sequence[str], dates: Sequence[str]) -> None:
-        """Read all rows, learn how they are encoded, and encode them."""
-        same = map(repeat, (self.roles, self.labels, self.groups, self.formats, self.sample.limit))
-        raw = self.engine.keep("reading", read_raw, self.pieces, self.frames, *same)
-        release_memory()
-        self.prepared = self._learn(raw, Preparation(missing=missing, dates=dates).fit(values))
+        """Learn from the sample how rows are encoded, and encode all of them.
+
+        Categories, and which columns have gaps, are those of the witnesses too: some are in one piece alone.
+        """
+        self.prepared = Preparation(missing=missing, dates=dates).fit(self.witnessed)
+        self.prepared.fit_numbers(values)
         self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
-        self.parts = self.engine.turn("encoding", encode_part, raw, repeat(self.prepared), repeat(self.shape))
+        roles = self.roles, self.labels, self.groups
+        layout = Layout(*roles, self.formats, self.prepared, self.shape, self.sample.limit)
+        self.parts = self.engine.keep("encoding", encode_piece, self.pieces, self.frames, repeat(layout))
         self.sizes = self.engine.ask("sizes", len, self.parts)
         release_memory()
-
-    def _learn(self, raw: list[Any], prepared: Preparation) -> Preparation:
-        """Learn medians, means, deviations and categories of all rows; their order is that of the sample."""
-        names, texts = prepared.numbers_, list(prepared.categories_)
-        answers = self.engine.ask("categories", count_values, raw, repeat(names), repeat(texts))
-        counted, sizes, gaps, largest = map(list, zip(*answers, strict=True))
-        prepared.categories_, prepared.rest_ = {}, []
-        for name in texts:
-            merged: dict[str, int] = {}
-            for each in counted:
-                for text, count in each[name].items():
-                    merged[text] = merged.get(text, 0) + count
-            prepared.keep_categories(name, merged)
-        without, with_gaps = np.sum(gaps, axis=0), np.flatnonzero(np.sum(gaps, axis=0)).tolist()
-        prepared.gaps_ = [names[place] for place in with_gaps]
-        fill = prepared.fill_.copy()  # of the sample, where no row has a gap
-        fill[with_gaps] = self._medians(raw, prepared.gaps_, sum(sizes) - without[with_gaps])
-        units = np.max(largest, axis=0, initial=0.0)
-        units = np.append(np.where(units > HUGE, units, 1.0), np.ones(len(with_gaps)))
-        same = map(repeat, (names, with_gaps, fill, units))
-        own, spreads = np.moveaxis(np.array(self.engine.ask("means", measure_numbers, raw, *same)), 1, 0)
-        shares = np.array(sizes)[:, None] / sum(sizes)
-        means = (shares * own).sum(axis=0)
-        squares = (shares * (spreads + (own - means) ** 2)).sum(axis=0)
-        prepared.fill_, prepared.mean_ = fill, means * units
-        triples = zip(means, np.sqrt(squares), units, strict=True)
-        prepared.scale_ = np.array([scale_of(*each) for each in triples])
-        return prepared
-
-    def _medians(self, raw: list[Any], names: list[str], counts: NDArray[Any]) -> Floats:
-        """Find the medians of columns, exactly: by the bits of the numbers, some at a time."""
-        ranks = np.stack([(counts - 1) // 2, counts // 2]).astype(np.int64).T.ravel()
-        columns, prefixes = np.repeat(names, 2).tolist(), [0] * len(ranks)
-        for turn in range(ROUNDS if len(ranks) else 0):
-            answers = self.engine.ask(
-                "medians", count_bits, raw, repeat(columns), repeat(list(prefixes)), repeat(turn)
-            )
-            for place, bins in enumerate(sum(answers)):
-                passed = np.cumsum(bins)
-                own = int(np.searchsorted(passed, ranks[place], side="right"))
-                ranks[place] -= passed[own - 1] if own else 0
-                prefixes[place] = prefixes[place] << BITS | own
-        pairs = numbers_of(np.array([each >> (ROUNDS * BITS - 64) for each in prefixes], np.uint64)).reshape(
-            -1, 2
-        )
-        return np.where(counts > 0, pairs.mean(axis=1), 0.0) if len(pairs) else np.zeros(0)
 
     def table(self, model: Any, part: TablePart) -> PartTable:
         """Return all rows as a fit takes them, with the rows of the sample that it may look at."""
@@ -277,8 +227,8 @@ class Partitions:
 
     def held_out(self) -> Partitions:
         """Return the rows without those that are held out."""
-        others = object.__new__(Partitions)
-        vars(others).update(vars(self) | {"without_held": True})
+        others = copy(self)
+        others.without_held = True
         return others
 
     @property
@@ -368,26 +318,17 @@ class Partitions:
 # ---- what is asked of a piece, where it is
 
 
-def read_raw(
-    piece: Piece,
-    frame: Any,
-    roles: Roles,
-    labels: Labels,
-    groups: Groups,
-    formats: dict[str, ColumnFormat],
-    limit: int,
-) -> RawPart:
-    """Read the rows of a piece that have a label."""
-    table = piece.read_rows(roles.reading, frame)
-    codes = labels.read(table).codes
-    known = np.flatnonzero(codes >= 0)
-    group_codes = groups.read(table).codes
-    group_codes = np.where(group_codes < 0, len(groups.names), group_codes)
-    held = content_keys(table, [roles.label]) < np.uint64(limit)
-    values = feature_values(table, formats).reset_index(drop=True)
-    if len(known) < len(table):
-        values, codes, group_codes, held = values.iloc[known], codes[known], group_codes[known], held[known]
-    return RawPart(values, codes.astype(np.uint8), group_codes.astype(np.uint8), held)
+def encode_piece(piece: Piece, frame: Any, layout: Layout) -> Part:
+    """Read and encode the rows of a piece that have a label."""
+    release_memory()  # of the piece before
+    table = piece.read_rows(layout.roles.reading, frame)
+    labels, groups = (roles.read(table).codes for roles in (layout.labels, layout.groups))
+    groups = np.where(groups < 0, len(layout.groups.names), groups)
+    held = content_keys(table, [layout.roles.label]) < np.uint64(layout.limit)
+    known = np.flatnonzero(labels >= 0)
+    features = layout.prepared.compact(feature_values(table, layout.formats).iloc[known])
+    codes = labels[known].astype(np.uint8), groups[known].astype(np.uint8)
+    return Part(features, *codes, layout.shape, held=held[known])
 
 
 def find_hashes(
@@ -401,66 +342,6 @@ def find_hashes(
     """Select the hashes that rows of a piece have."""
     table = piece.read_rows(reading, frame)
     return np.intersect1d(hashes, hash_rows(table, feature_values(table, formats), rest))
-
-
-def encode_part(raw: RawPart, prepared: Preparation, shape: tuple[int, int]) -> Part:
-    """Encode rows."""
-    release_memory()  # of the part before
-    return Part(prepared.compact(raw.values), raw.labels, raw.groups, shape, held=raw.held)
-
-
-def count_values(
-    raw: RawPart, names: Sequence[str], texts: Sequence[str]
-) -> tuple[dict[str, dict[str, int]], int, NDArray[Any], Floats]:
-    """Count the texts of columns, the rows, and the gaps of columns of numbers; find the largest sizes of these."""
-    numbers = raw.values[list(names)].to_numpy(np.float64)
-    largest = np.nan_to_num(np.abs(numbers)).max(axis=0, initial=0.0)
-    counted = {name: by_appearance(raw.values[name]) for name in texts}
-    return counted, len(numbers), np.isnan(numbers).sum(axis=0), largest
-
-
-def measure_numbers(
-    raw: RawPart, names: Sequence[str], with_gaps: Sequence[int], fill: Floats, units: Floats
-) -> tuple[Floats, Floats]:
-    """Return means and variances of columns whose gaps are filled, and of where those are."""
-    numbers = raw.values[list(names)].to_numpy(np.float64)
-    gaps = np.isnan(numbers)
-    whole = np.concatenate([np.where(gaps, fill, numbers), gaps[:, list(with_gaps)]], axis=1) / units
-    if not len(whole):
-        return 0 * units, 0 * units
-    return whole.mean(axis=0), whole.var(axis=0)
-
-
-def count_bits(raw: RawPart, columns: Sequence[str], prefixes: Sequence[int], turn: int) -> NDArray[np.int64]:
-    """Count numbers by their next bits, of those whose first bits are known."""
-    counts = np.zeros((len(columns), 2**BITS), np.int64)
-    for place, (name, prefix) in enumerate(zip(columns, prefixes, strict=True)):
-        numbers = raw.values[name].to_numpy(np.float64)
-        bits = bits_of(numbers[~np.isnan(numbers)])
-        shift = 64 - turn * BITS
-        if turn:
-            bits = bits[bits >> np.uint64(shift) == np.uint64(prefix)]
-        rest = shift - BITS
-        own = bits >> np.uint64(rest) if rest >= 0 else bits << np.uint64(-rest)
-        counts[place] = np.bincount((own & np.uint64(2**BITS - 1)).astype(np.int64), minlength=2**BITS)
-    return counts
-
-
-def bits_of(numbers: Floats) -> NDArray[np.uint64]:
-    """Return whole numbers in the order of the numbers.
-
-    >>> bits = bits_of(np.array([-2.0, -0.5, 0.0, 3.0]))
-    >>> bool((np.diff(bits.astype(object)) > 0).all()), numbers_of(bits).tolist()
-    (True, [-2.0, -0.5, 0.0, 3.0])
-    """
-    bits, sign = (numbers + 0.0).view(np.uint64), np.uint64(2**63)
-    return np.where(bits & sign, ~bits, bits | sign)
-
-
-def numbers_of(bits: NDArray[np.uint64]) -> Floats:
-    """Return the numbers that :func:`bits_of` makes whole numbers of."""
-    sign = np.uint64(2**63)
-    return np.where(bits & sign, bits ^ sign, ~bits).view(np.float64)
 
 
 def list_strongest(

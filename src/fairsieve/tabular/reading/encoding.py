@@ -275,16 +275,13 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.categories_: dict[str, list[str]] = {}
         self.rest_: list[str] = []
         for name in texts:
-            self.keep_categories(name, by_appearance(X[name]))
-        numbers = X[self.numbers_].to_numpy(dtype=np.float64)
-        self.gaps_ = [
-            name for name, gap in zip(self.numbers_, np.isnan(numbers).any(axis=0), strict=True) if gap
-        ]
+            self._keep_categories(name, _by_appearance(X[name]))
+        self.gaps_ = [name for name in self.numbers_ if X[name].isna().any()]
         if self.one_hot:
-            self._fit_numbers(numbers)
+            self.fit_numbers(X)
         return self
 
-    def keep_categories(self, name: str, found: dict[str, int]) -> None:
+    def _keep_categories(self, name: str, found: dict[str, int]) -> None:
         """Keep the categories of a column, by their counts in the order in which they first appear."""
         most = MOST_CATEGORIES if self.one_hot else MOST_NATIVE
         if not self.one_hot:
@@ -297,16 +294,21 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.rest_ += [name] if self.one_hot else []
         self.categories_[name] = kept or [""]
 
-    def _fit_numbers(self, numbers: NDArray[np.float64]) -> None:
+    def fit_numbers(self, X: pd.DataFrame) -> None:
         """Learn medians, means and deviations."""
+        numbers = X[self.numbers_].to_numpy(dtype=np.float64)
         gaps = np.isnan(numbers)
         self.fill_ = np.nan_to_num(pd.DataFrame(numbers).median().to_numpy())
-        centres = [
-            _center(np.where(gap, fill, column))
-            for column, gap, fill in zip(numbers.T, gaps.T, self.fill_, strict=True)
-        ]
-        centres += [_center(gaps[:, self.numbers_.index(name)].astype(np.float64)) for name in self.gaps_]
-        self.mean_, self.scale_ = np.array(centres).reshape(-1, 2).T.copy()
+        with_gaps = gaps[:, [self.numbers_.index(name) for name in self.gaps_]]
+        filled = np.column_stack([np.where(gaps, self.fill_, numbers), with_gaps])
+        # Squares of very large numbers would overflow, so they are taken in a unit.
+        largest = np.abs(filled).max(axis=0, initial=0.0)
+        unit = np.where(largest > HUGE, largest, 1.0)
+        centres = [(column.mean(), column.std()) for column in (filled / unit).T]
+        mean, spread = np.array(centres).reshape(-1, 2).T
+        # A deviation that is nothing but rounding is none.
+        constant = spread <= 10 * np.finfo(np.float64).eps * np.maximum(np.abs(mean), 1e-300)
+        self.mean_, self.scale_ = mean * unit, np.where(constant, 1.0, spread * unit)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -378,7 +380,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return OneHot(found, codes, widths)
 
 
-def by_appearance(column: pd.Series) -> dict[str, int]:
+def _by_appearance(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, "" where missing, in the order in which they first appear."""
     codes, places = pd.factorize(column.array.codes)
     texts = column.array.categories
@@ -400,20 +402,6 @@ def _content(column: pd.Series) -> tuple[bool, bytes]:
         numbers = column.to_numpy(dtype=np.float64)
         held = [np.nan_to_num(numbers) + 0.0, np.isnan(numbers)]
     return is_text(column), hashlib.sha256(b"".join(one.tobytes() for one in held)).digest()
-
-
-def _center(column: NDArray[np.float64]) -> tuple[float, float]:
-    """Return mean and deviation; of very large numbers, computed on smaller ones, so that squares do not overflow."""
-    largest = float(np.abs(column).max(initial=0.0))
-    unit = largest if largest > HUGE else 1.0
-    mean, spread = float((column / unit).mean()), float((column / unit).std())
-    return mean * unit, scale_of(mean, spread, unit)
-
-
-def scale_of(mean: float, spread: float, unit: float) -> float:
-    """Return by what a column is divided: its deviation, which is told in units, or 1 where that is rounding."""
-    constant = spread <= 10 * np.finfo(np.float64).eps * max(abs(mean), 1e-300)
-    return 1.0 if constant else spread * unit
 
 
 def _places(
