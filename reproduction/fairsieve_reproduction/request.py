@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
+from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 
 from fairsieve.benchmark.records import read_results
@@ -26,26 +29,6 @@ from fairsieve_reproduction.experiments import (
 from fairsieve_reproduction.methods.registry import find_methods
 from fairsieve_reproduction.page import write_reproduction
 from fairsieve_reproduction.runner import check_data_sets, reproduce
-
-
-@dataclass
-class Sitting:
-    """What making records takes, from the moment that it is made."""
-
-    clock: float = field(default_factory=time.perf_counter)
-    processor: float = field(default_factory=lambda: sum(os.times()[:4]))
-    load: float = field(default_factory=lambda: os.getloadavg()[0])
-
-    def tell(self, made: int, records: int) -> str:
-        """End the workers, whose time counts only then; say what making records took, and beside what."""
-        get_reusable_executor().shutdown()
-        now = Sitting()
-        clock, processor = (now.clock - self.clock) / 60, (now.processor - self.processor) / 60
-        return (
-            f"This sitting made {made:,} of {records:,} records in {clock:.1f} minutes on the clock and "
-            f"{processor:.1f} minutes of processor time, on {os.cpu_count()} cores with a load average of "
-            f"{self.load:.1f} when it began and {now.load:.1f} when it ended"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +94,8 @@ class Request:
 
     def run(self, jobs: int) -> Iterator[tuple[int, int, str]]:
         """Make the runs that are not recorded; yield how many are done, how many there are, and what is left."""
-        for scope, wanted in reversed(self.scopes.items()):  # the authors' draw first
-            yield from reproduce(wanted, self.results[scope], self.records, jobs=jobs)
+        asked = [(wanted, self.results[scope]) for scope, wanted in self.scopes.items()]
+        yield from reproduce(asked, self.records, jobs=jobs)
 
     def count(self) -> int:
         """Count the records behind the tables and figures."""
@@ -121,6 +104,65 @@ class Request:
     def write(self, sitting: str = "") -> tuple[Path, str]:
         """Write the page, tables and figures; return the page, and how many claims hold."""
         return write_reproduction(Protocols(*self.results.values()), self.items, self.out, sitting)
+
+
+@dataclass
+class Sitting:
+    """What making records takes, from the moment that it is made.
+
+    A reproduction that was stopped and continued takes several sittings. Each is a line of ``sittings.jsonl`` beside
+    the records, so that the last one can tell what all of them took.
+
+    Attributes
+    ----------
+    request : Request
+        What is made.
+    jobs : int
+        Runs at a time.
+    made : int
+        Records so far.
+    """
+
+    request: Request
+    jobs: int
+    made: int = 0
+    clock: float = field(default_factory=time.perf_counter)
+    processor: float = field(default_factory=lambda: sum(os.times()[:4]))
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
+
+    def run(self) -> Iterator[tuple[int, int, str]]:
+        """Make the runs that are not recorded; yield how many are done, how many there are, and what is left."""
+        for step in self.request.run(self.jobs):
+            self.made += 1
+            yield step
+
+    def end(self) -> str:
+        """End the workers, whose time counts only then; say what making records took, and beside what."""
+        get_reusable_executor().shutdown(kill_workers=True)
+        now, path, cores = Sitting(self.request, self.jobs), self.request.out / "sittings.jsonl", cpu_count()
+        took = {
+            "made": self.made,
+            "clock_minutes": round((now.clock - self.clock) / 60, 2),
+            "processor_minutes": round((now.processor - self.processor) / 60, 2),
+        }
+        line = took | {"jobs": self.jobs, "cores": cores, "load": [round(self.load, 1), round(now.load, 1)]}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        every, records = pd.read_json(path, lines=True), self.request.count()
+        text = (
+            f"This sitting made {_in_words(took, records)}, {self.jobs} at a time on {cores} cores with a load average "
+            f"of {self.load:.1f} when it began and {now.load:.1f} when it ended"
+        )
+        if len(every) > 1:
+            text += f". All {len(every)} sittings here made {_in_words(every[list(took)].sum(), records)}"
+        return text
+
+
+def _in_words(took: Mapping[str, float] | pd.Series, records: int) -> str:
+    return (
+        f"{took['made']:,.0f} of {records:,} records in {took['clock_minutes']:.1f} minutes on the clock and "
+        f"{took['processor_minutes']:.1f} minutes of processor time"
+    )
 
 
 def _find_published_records() -> Path | None:

@@ -60,21 +60,23 @@ def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
 
 
 def reproduce(
-    experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
+    asked: Sequence[tuple[Sequence[Experiment], Results]], path: Path, *, jobs: int = 1
 ) -> Iterator[tuple[int, int, str]]:
-    """Make the runs that ``results`` do not hold yet, and record them in ``path``.
+    """Make the runs that the results do not hold yet, and record them in ``path``.
 
     Yield after each how many are done, how many there are in all, and what is left and was done last in words.
-    Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
-    nothing is made twice, and a reproduction that was stopped continues.
+    Hyperparameters are chosen first, then all runs are made with them, of all protocols at once: the workers wait for
+    the slowest choice only twice. New records are added to the results, so that nothing is made twice, and a
+    reproduction that was stopped continues.
     """
     began, made, done = time.perf_counter(), 0.0, 0
     for find in (partial(_tuning_jobs, pace=True), partial(_tuning_jobs, pace=False), _run_jobs):
-        todo = sorted(find(experiments, results), key=lambda job: job.order)
-        later = [] if find is _run_jobs else _run_jobs(experiments, results)
+        todo = sorted((job for each in asked for job in find(*each)), key=lambda job: job.order)
+        later = [] if find is _run_jobs else [job for each in asked for job in _run_jobs(*each)]
         left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
         for place, record in run_and_record([job.work for job in todo], path, jobs=jobs):
-            results.add(record)
+            for _, results in asked:
+                results.add(record)
             job = todo[place]
             done, made, left = done + 1, made + job.expected, left - job.expected
             seconds = (time.perf_counter() - began) * left / made

@@ -101,19 +101,19 @@ def test_scopes_say_how_much_and_who_is_attacked():
 
 
 def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epochs):
-    steps = reproduce(PAIR, Results([], LOOK), path)
+    steps = reproduce([(PAIR, Results([], LOOK))], path)
     assert next(steps)[:2] == (1, 3)
     steps.close()
-    rest = list(reproduce(PAIR, Results(read_results(path), LOOK), path))
+    rest = list(reproduce([(PAIR, Results(read_results(path), LOOK))], path))
     assert [step[:2] for step in rest] == [(1, 2), (2, 2)]
-    assert list(reproduce(PAIR, Results(read_results(path), LOOK), path)) == []
+    assert list(reproduce([(PAIR, Results(read_results(path), LOOK))], path)) == []
     assert len({record["run"] for record in read_results(path)}) == 3
 
 
 def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch):
     monkeypatch.setattr(sets, "TUNING", {"synthetic": ((1000,), 2)})
     scope, experiment = Scope(seeds=2), Experiment("fairbatch", "synthetic", rate=0.2)
-    steps = [told.partition("; ")[2] for _, _, told in reproduce([experiment], Results([], scope), path)]
+    steps = [told.partition("; ")[2] for _, _, told in reproduce([([experiment], Results([], scope))], path)]
     assert steps == [
         "synthetic, FB, choosing hyperparameters",
         "synthetic, FB, choosing hyperparameters",

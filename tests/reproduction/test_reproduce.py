@@ -47,6 +47,7 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
     first = (tmp_path / "claims.csv").read_bytes()
     reproduce(*arguments, "--judge-only")
     assert (tmp_path / "claims.csv").read_bytes() == first
+    assert "All 2 sittings here made 1 of 1 records in" in reproduce(*arguments)
     with (tmp_path / "claims.csv").open(newline="") as lines:
         assert [row["claim"] for row in csv.DictReader(lines)] == ["fig1a-smallest", "fig1b-loss"]
     written = {each.name for each in tmp_path.iterdir()}

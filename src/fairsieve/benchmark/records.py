@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fairsieve.files import hold
 from fairsieve.notions import EO
@@ -60,10 +60,10 @@ def append_record(path: Path, record: Record) -> bool:
     return True
 
 
-def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
-    """Return whether lines hold a record of the same run that is as good."""
-    name = json.dumps(record.get("run")).encode()
-    candidates = (_parsed(line) for line in lines if name in line)
+def _is_recorded(file: BinaryIO, record: Record) -> bool:
+    """Return whether a file holds a record of the same run that is as good."""
+    name, content = json.dumps(record.get("run")).encode(), file.read()
+    candidates = (_parsed(line) for line in content.splitlines() if name in line) if name in content else ()
     same = [old for old in candidates if old is not None and old["run"] == record.get("run")]
     return any(
         (_is_result(old), "error" not in old) >= (_is_result(record), "error" not in record) for old in same

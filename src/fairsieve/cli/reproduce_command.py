@@ -83,14 +83,18 @@ def reproduce_command(
     pyplot()  # report a missing package before the work, not after it
     make_folder("--out", request.out)
     write_settings(context, request.out)
-    told = []
-    with stoppable(f"What is finished is in {request.records}: give the same command again to go on."):
+    told, sitting = [], None
+
+    def stopped() -> str:
+        took = f"{sitting.end()}. " if sitting else ""
+        return f"{took}What is finished is in {request.records}: give the same command again to go on."
+
+    with stoppable(stopped):
         if not judge_only:
-            sitting, made = Sitting(), 0
             with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
-                for done, total, step in request.run(workers):
+                sitting = Sitting(request, workers)
+                for done, total, step in sitting.run():
                     update(done, step, total=total)
-                    made += 1
-            told = [sitting.tell(made, request.count())]
+            told = [sitting.end()]
         page, verdicts = request.write(*told)
     say(verdicts, *told, f"The page is {page}; tables and figures are beside it")
