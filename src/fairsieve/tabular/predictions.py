@@ -33,7 +33,6 @@ from fairsieve.tabular.reading.read import (
     free_name,
     is_frame,
     read_content,
-    read_text,
     split_rows,
     with_columns,
 )
@@ -266,20 +265,14 @@ def _read(piece: Piece, frame: Any, reading: Reading) -> tuple[Any, InputTable |
     """Read a piece, and return what its values are written from."""
     if frame is not None:
         return frame, piece.read(reading, frame)
-    assert piece.path is not None
-    if is_parquet(piece.path):
-        return None, replace(piece, first=0).read(reading)
-    if piece.span is None:
-        return piece.path, piece.read(reading)
-    content = piece.read_bytes()
-    table = read_text(piece.name, content, reading)
-    return Piped(piece.path, content), table if len(table) else None
+    source = piece.file if piece.span is None else Piped(piece.file, piece.read_bytes())
+    return None if is_parquet(piece.file) else source, replace(piece, first=0).read(reading)
 
 
 def _as_arrow(piece: Piece, added: Mapping[str, NDArray[Any]]) -> Any:
     """Return the rows of a Parquet file with predictions added."""
     arrow = require("pyarrow", purpose="reading Parquet")
-    rows = piece.read_arrow(require("pyarrow.parquet", purpose="reading Parquet"))
+    rows = piece.read_arrow()
     for name, values in added.items():
         column = arrow.array(values.astype(object) if values.dtype.kind == "U" else values)
         rows = rows.append_column(free_name(name, rows.column_names), column)

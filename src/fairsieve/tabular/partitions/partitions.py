@@ -161,12 +161,10 @@ class Partitions:
 
     def narrow(self, problem: TableProblem) -> TableProblem:
         """Take the sample out of a problem that was found with the witnesses, and read all rows in its roles."""
-        features = [
-            replace(one, left_out="it numbers the rows")
-            if one.column in self.numbering and not one.left_out
-            else one
-            for one in problem.features
-        ]
+        features = list(problem.features)
+        for place, one in enumerate(features):
+            if one.column in self.numbering and not one.left_out:
+                features[place] = replace(one, left_out="it numbers the rows")
         formats = {name: one for name, one in problem.formats.items() if name not in self.numbering}
         inside = self.sample.sampled[np.searchsorted(problem.table.rows, problem.whole.rows)]
         part = problem.whole.take(np.flatnonzero(inside))
@@ -283,18 +281,12 @@ class Partitions:
         )
         checked = doubted["id"].isin(self.checked)
         doubted, names = doubted[~checked][:most], [*self.groups.names, None]
-        told = pd.DataFrame(
-            {
-                "row": doubted["id"],
-                "label": as_objects(self.labels.classes[int(code)] for code in doubted["label"]),
-                "suggested_label": as_objects(
-                    self.labels.classes[int(code)] for code in doubted["suggested"]
-                ),
-                "loss": doubted["loss"],
-                "probability": doubted["probability"],
-                "group": as_objects(names[int(code)] for code in doubted["group"]),
-            }
-        )
+        coded = {"label": self.labels.classes, "suggested": self.labels.classes, "group": names}
+        named = {
+            name: as_objects(texts[int(code)] for code in doubted[name]) for name, texts in coded.items()
+        }
+        told = doubted.assign(row=doubted["id"], **named).rename(columns={"suggested": "suggested_label"})
+        told = told[["row", "label", "suggested_label", "loss", "probability", "group"]]
         count = min(sum(each for each, _ in listings) - int(checked.sum()), limit)
         return told.reset_index(drop=True), listed, count
 
@@ -362,12 +354,9 @@ def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFra
     rows = np.flatnonzero(doubt > 0.5)
     few = rows[np.argsort(-doubt[rows], kind="stable")][:most]
     told = {"row": few, "label": part.labels[few], "suggested": chances[few].argmax(axis=1)}
-    told |= {
-        "loss": doubt[few],
-        "probability": chances[few].max(axis=1).astype(float),
-        "group": part.groups[few],
-    }
-    return len(rows), pd.DataFrame(told | {"doubt": doubt[few]}).astype(COMPACT)
+    told |= {"group": part.groups[few], "loss": doubt[few], "doubt": doubt[few]}
+    listed = pd.DataFrame(told | {"probability": chances[few].max(axis=1).astype(float)})
+    return len(rows), listed.astype(COMPACT)
 
 
 def read_rows(

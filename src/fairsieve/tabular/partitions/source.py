@@ -5,35 +5,36 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.optional import is_dask, require
-from fairsieve.tabular.reading.columns import InputTable, Reading
-from fairsieve.tabular.reading.read import BYTE_ORDER_MARKS, UNPACKERS, ZIP, read_frame, read_part, read_text
+from fairsieve.tabular.reading.columns import InputTable, Reading, is_text
+from fairsieve.tabular.reading.read import (
+    BYTE_ORDER_MARKS,
+    FIRST_ROW,
+    UNPACKERS,
+    ZIP,
+    read_file,
+    read_frame,
+    read_text,
+)
 from fairsieve.training.parts import local_threads
 
-ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".txt")
-PACKED = (".gz", ".bz2", ".xz", ".zip")
+NAMES = re.compile(r"\.(parquet|pq|csv|tsv|txt)(\.(gz|bz2|xz|zip))?$", re.IGNORECASE)
 VALUE_BYTES = 110  # of memory for each value of a table that is trained on whole, at the peak
 TEXT_VALUES = 6  # letters of a CSV file to a value
 PACKED_VALUES = 1.5  # bytes of a packed one
 BLOCK = 2**22  # bytes that are looked at for the end of a row
 PIECE_SHARE = 250  # bytes of memory for each value of a piece that is worked on; several are at a time
 LARGEST_PIECE = 2e6  # values: of larger ones, what is computed takes memory, and no time is saved
-
-
-class Size(NamedTuple):
-    """How many rows and values a file has, as far as that can be told without reading it."""
-
-    rows: int | None
-    values: float
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,17 @@ class Piece:
 
     def read(self, reading: Reading, frame: Any = None) -> InputTable | None:
         """Read the rows; None where there are none. Their index is the row of the file."""
-        table = self._read(reading, frame)
-        if table is None or not self.first:
-            return table
+        table: InputTable | None = None
+        if frame is not None or self.groups is not None:
+            start = 0 if frame is not None else FIRST_ROW
+            frame = self.read_arrow().to_pandas(types_mapper=pd.ArrowDtype) if frame is None else frame
+            table = read_frame(frame, reading, name=self.name, first=start) if len(frame) else None
+        elif self.span is not None:
+            table = read_text(self.name, self.read_bytes(), reading)
+        elif self.file.stat().st_size:
+            table = read_file(self.file, reading)
+        if table is None or not len(table):
+            return None
         return replace(table, frame=table.frame.set_axis(table.frame.index + self.first))
 
     def read_rows(self, reading: Reading, frame: Any = None) -> InputTable:
@@ -78,8 +87,9 @@ class Piece:
             )
         return table
 
-    def read_arrow(self, parquet: Any) -> Any:
+    def read_arrow(self) -> Any:
         """Read the rows of a Parquet file as an Arrow table."""
+        parquet = require("pyarrow.parquet", purpose="reading Parquet")
         with parquet.ParquetFile(self.path) as file:
             if self.span is None:
                 return file.read() if self.groups is None else file.read_row_groups(list(self.groups))
@@ -95,27 +105,17 @@ class Piece:
 
     def read_bytes(self) -> bytes:
         """Read the bytes of a CSV file, after its first row."""
-        assert self.path is not None
-        assert self.span is not None
-        with self.path.open("rb") as stream:
+        start, end = self.span or (0, 0)
+        with self.file.open("rb") as stream:
             head = stream.readline()
-            stream.seek(self.span[0])
-            return head + stream.read(self.span[1] - self.span[0])
+            stream.seek(start)
+            return head + stream.read(end - start)
 
-    def _read(self, reading: Reading, frame: Any) -> InputTable | None:
-        if frame is not None:
-            return read_frame(frame, reading, name=self.name) if len(frame) else None
+    @property
+    def file(self) -> Path:
+        """The path of a piece that is no partition."""
         assert self.path is not None
-        if self.groups is not None:
-            parquet = require("pyarrow.parquet", purpose="reading Parquet")
-            import pandas as pd
-
-            rows = self.read_arrow(parquet).to_pandas(types_mapper=pd.ArrowDtype)
-            return read_frame(rows, reading, name=self.name, first=2) if len(rows) else None
-        if self.span is not None:
-            table = read_text(self.name, self.read_bytes(), reading)
-            return table if len(table) else None
-        return read_part(self.path, reading)
+        return self.path
 
 
 class Source(NamedTuple):
@@ -151,53 +151,47 @@ def find_source(data: Any, memory: int) -> Source | None:
                 f"the table must be a dask data frame, whose columns have names; got {type(data).__name__}: make one"
             )
         parts = data.to_delayed()
-        pieces = [
-            Piece(f"partition {place} of the data frame", frame=part) for place, part in enumerate(parts)
-        ]
-        return Source("the dask data frame", pieces, None, False)
-    if not isinstance(data, Path):
+        title = "partition {} of the data frame"
+        frames = [Piece(title.format(place), frame=part) for place, part in enumerate(parts)]
+        return Source("the dask data frame", frames, None, False)
+    paths = _list_files(data) if isinstance(data, Path) else []
+    if not paths:
         return None
-    paths = _list_files(data)
-    if paths is None:
-        return _split(data, memory) if data.is_file() else None
     sizes = [_measure(path) for path in paths]
-    known = [size.rows for size in sizes]
-    rows = None if None in known else sum(known)  # type: ignore[arg-type]
-    most = _largest_piece(memory)
-    cut: list[Piece] = []
-    for path, size in zip(paths, sizes, strict=True):
-        cut += _cut(path, size, most) if size.values > most else [Piece(path.name, path)]
-    fits = sum(size.values for size in sizes) * VALUE_BYTES <= memory
-    return Source(data.name, cut, rows, fits)
+    fits = sum(values for _, values in sizes) * VALUE_BYTES <= memory
+    is_file = data.is_file()
+    if is_file and fits:
+        return None
+    known = [rows for rows, _ in sizes if rows is not None]
+    most = min(memory / PIECE_SHARE / local_threads(), LARGEST_PIECE)
+    pieces: list[Piece] = []
+    for path, (_, values) in zip(paths, sizes, strict=True):
+        pieces += _cut(path, most) if values > most else [Piece(path.name, path)]
+    note = (
+        f"{data.name} is larger than the memory allowed ({memory / 1e9:.3g} GB, {spell('--memory')}), so it was read "
+        f"in {len(pieces)} parts."
+    )
+    rows = sum(known) if len(known) == len(paths) else None
+    return Source(data.name, pieces, rows, fits, note if is_file else "")
 
 
-def _list_files(data: Path) -> list[Path] | None:
-    """List the files of a folder or of a glob, in the order of their names; None for anything else."""
+def _list_files(data: Path) -> list[Path]:
+    """List the files of a folder or of a glob, in the order of their names, or the one file; none for anything else."""
     if data.is_dir():
-        files = [path for path in data.iterdir() if not path.name.startswith((".", "_"))]
-        files = [
-            path
-            for path in files
-            if path.is_file() and path.name.lower().removesuffix(_packed(path)).endswith(ENDINGS)
-        ]
+        shown = (path for path in data.iterdir() if not path.name.startswith((".", "_")))
+        files = [path for path in shown if path.is_file() and NAMES.search(path.name)]
         what = f"the folder {data} has none"
     elif re.search(r"[*?\[]", str(data)) and not data.exists():
-        root, pattern = (
-            (Path(data.anchor), data.relative_to(data.anchor)) if data.is_absolute() else (Path(), data)
-        )
-        files = [path for path in root.glob(str(pattern)) if path.is_file()]
+        pattern = data.relative_to(data.anchor)  # of a path that begins nowhere, the whole
+        files = [path for path in Path(data.anchor).glob(str(pattern)) if path.is_file()]
         what = f"none fits {data}"
     else:
-        return None
+        return [data] if data.is_file() else []
     if not files:
         raise InvalidInputError(
-            f"the table must have files that end in {', '.join(ENDINGS[:3])} or such; {what}: name another place"
+            f"the table must have files that end in .parquet, .pq, .csv or such; {what}: name another place"
         )
     return sorted(files)
-
-
-def _packed(path: Path) -> str:
-    return next((ending for ending in PACKED if path.name.lower().endswith(ending)), "")
 
 
 def _begin(path: Path) -> bytes:
@@ -211,8 +205,8 @@ def is_parquet(path: Path) -> bool:
     return _begin(path).startswith(b"PAR1")
 
 
-def _measure(path: Path) -> Size:
-    """Say how large a file is."""
+def _measure(path: Path) -> tuple[int | None, float]:
+    """Say how many rows and values a file has, as far as that can be told without reading it."""
     if is_parquet(path):
         parquet = require("pyarrow.parquet", purpose="reading Parquet")
         try:
@@ -221,37 +215,19 @@ def _measure(path: Path) -> Size:
             raise InvalidInputError(
                 f"{path.name} is not a Parquet file that can be read ({error}): write it again, or leave it out"
             ) from error
-        return Size(about.num_rows, float(about.num_rows * about.num_columns))
+        return about.num_rows, float(about.num_rows * about.num_columns)
     is_packed = _begin(path).startswith((*UNPACKERS, ZIP))
-    return Size(None, path.stat().st_size / (PACKED_VALUES if is_packed else TEXT_VALUES))
+    return None, path.stat().st_size / (PACKED_VALUES if is_packed else TEXT_VALUES)
 
 
-def _split(path: Path, memory: int) -> Source | None:
-    """Split one file that is too large to be read whole."""
-    size = _measure(path)
-    if size.values * VALUE_BYTES <= memory:
-        return None
-    pieces = _cut(path, size, _largest_piece(memory))
-    note = (
-        f"{path.name} is larger than the memory allowed ({memory / 1e9:.3g} GB, {spell('--memory')}), so it was read "
-        f"in {len(pieces)} parts."
-    )
-    return Source(path.name, pieces, size.rows, False, note)
-
-
-def _largest_piece(memory: int) -> float:
-    """Return how many values a piece may have."""
-    return min(memory / PIECE_SHARE / local_threads(), LARGEST_PIECE)
-
-
-def _cut(path: Path, size: Size, most: float) -> list[Piece]:
+def _cut(path: Path, most: float) -> Iterable[Piece]:
     """Cut a file into pieces of at most so many values, where it can be cut."""
     if is_parquet(path):
-        return list(_cut_parquet(path, most))
+        return _cut_parquet(path, most)
     marks = [mark for mark, encoding in BYTE_ORDER_MARKS if encoding != "utf-8-sig"]
     if _begin(path).startswith((*UNPACKERS, ZIP, *marks)):
         return [Piece(path.name, path)]
-    return list(_cut_text(path, int(most * TEXT_VALUES)))
+    return _cut_text(path, int(most * TEXT_VALUES))
 
 
 def _cut_parquet(path: Path, most: float) -> Iterator[Piece]:
@@ -313,11 +289,8 @@ def parse_memory(text: str | None) -> int:
     (4000000000, 500000000)
     """
     if text is None:
-        return (
-            int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2)
-            if hasattr(os, "sysconf")
-            else 4 * 10**9
-        )
+        known = hasattr(os, "sysconf")
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2) if known else 4 * 10**9
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(text), re.IGNORECASE)
     size = float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " ") if match else 0.0
     if size < 10**6:
@@ -329,20 +302,14 @@ def parse_memory(text: str | None) -> int:
 
 def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row by what it holds in the columns but those ``apart``; equal rows have the same."""
-    import pandas as pd
-
     keys = np.zeros(len(table), np.uint64)
     for name, column in table.frame.items():
         if name not in apart:
-            is_text = isinstance(column.dtype, pd.CategoricalDtype)
-            values = (
-                column.array.categories.to_numpy(object)
-                if is_text
-                else column.to_numpy(np.float64, na_value=np.nan)
-            )
-            hashed = pd.util.hash_array(values, categorize=False)
-            hashed = np.append(hashed, np.uint64(1))[column.array.codes] if is_text else hashed
-            keys += pd.util.hash_array(
-                hashed ^ pd.util.hash_array(np.array([name], object))[0], categorize=False
-            )
+            if is_text(column):
+                hashed = pd.util.hash_array(column.array.categories.to_numpy(object), categorize=False)
+                hashed = np.append(hashed, np.uint64(1))[column.array.codes]
+            else:
+                hashed = pd.util.hash_array(column.to_numpy(np.float64, na_value=np.nan), categorize=False)
+            own = pd.util.hash_array(np.array([name], object))[0]
+            keys += pd.util.hash_array(hashed ^ own, categorize=False)
     return np.asarray(pd.util.hash_array(keys, categorize=False))

@@ -51,13 +51,6 @@ class Roles(NamedTuple):
         return cls(asked.label, tuple(asked.sensitive), frozenset(decided), reading)
 
 
-class Kind(NamedTuple):
-    """What a column of a piece holds, with an example; "" where it holds nothing."""
-
-    name: str
-    example: str = ""
-
-
 class Surveyed(NamedTuple):
     """What a piece is like.
 
@@ -65,8 +58,8 @@ class Surveyed(NamedTuple):
     ----------
     name : str
     rows : int
-    kinds : dict of Kind
-        Of every column, in their order.
+    kinds : dict of (kind, example)
+        What every column holds, in their order; "" where it holds nothing.
     runs : dict of (first, last)
         Columns that number the rows.
     table : InputTable
@@ -79,7 +72,7 @@ class Surveyed(NamedTuple):
 
     name: str
     rows: int
-    kinds: dict[str, Kind]
+    kinds: dict[str, tuple[str, str]]
     runs: dict[str, tuple[int, int]]
     table: InputTable
     where: NDArray[np.int64]
@@ -104,12 +97,10 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
     for option, names in (("--label", [roles.label]), ("--sensitive", roles.sensitive)):
         for name in names:
             find_column(table, name, option)
-    kinds = {name: _kind(table, name, roles) for name in table.columns}
+    kinds = {name: _find_kind(table, name, roles) for name in table.columns}
     runs = {}
-    for name, kind in kinds.items():
-        numbers = (
-            whole_numbers(table.frame[name]) if kind.name == "numbers" and name not in roles.apart else None
-        )
+    for name, (kind, _) in kinds.items():
+        numbers = whole_numbers(table.frame[name]) if kind == "numbers" else None
         if numbers is not None and len(numbers) == len(table) and (np.diff(numbers) == 1).all():
             runs[name] = int(numbers[0]), int(numbers[-1])
     keys = content_keys(table, [roles.label])
@@ -124,42 +115,33 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
 def take_used(table: InputTable, places: NDArray[np.int64]) -> InputTable:
     """Select some of the rows, without the texts that none of them has."""
     few = table.take(places)
-    used = {
-        name: column.cat.remove_unused_categories() if is_text(column) else column
-        for name, column in few.frame.items()
-    }
-    return replace(few, frame=pd.DataFrame(used))
+    texts = {name: column for name, column in few.frame.items() if is_text(column)}
+    used = {str(name): column.cat.remove_unused_categories() for name, column in texts.items()}
+    return replace(few, frame=few.frame.assign(**used))
 
 
-def _kind(table: InputTable, name: str, roles: Roles) -> Kind:
-    """Say what a column holds; refuse numbers among texts."""
+def _find_kind(table: InputTable, name: str, roles: Roles) -> tuple[str, str]:
+    """Say what a column holds, with an example; refuse numbers among texts."""
     column = table.frame[name]
-    known = int(column.notna().sum())
-    if not known:
-        return Kind("")
-    if name in roles.apart:
-        return Kind("decided")
-    kind, _ = kind_of(table, name, known) if is_text(column) else ("numbers", "")
+    known = column.dropna()
+    if name in roles.apart or not len(known):
+        return ("decided" if len(known) else ""), ""
+    kind = kind_of(table, name, len(known))[0] if is_text(column) else "numbers"
     table._parsed.pop(name, None)
-    return Kind(kind, str(column[column.notna()].iloc[0]))
+    return kind, str(known.iloc[0])
 
 
 def _witnesses(table: InputTable, roles: Roles) -> NDArray[np.int64]:
     """Choose rows that show what the columns hold."""
     witnesses: list[NDArray[np.int64]] = []
     for _, column in table.frame.items():
-        if is_text(column):
-            codes = column.array.codes
-            if len(column.array.categories) <= FEW_TEXTS:
-                witnesses.append(np.unique(codes, return_index=True)[1])
-            else:
-                witnesses.append(np.flatnonzero(codes < 0)[:1])
-            continue
-        numbers = column.to_numpy(np.float64, na_value=np.nan)
-        gaps = np.isnan(numbers)
-        witnesses.append(np.flatnonzero(gaps)[:1])
-        if not gaps.all():
-            witnesses.append(np.array([np.nanargmin(numbers), np.nanargmax(numbers)]))
+        witnesses.append(np.flatnonzero(column.isna())[:1])
+        if not is_text(column):
+            numbers = column.to_numpy(np.float64, na_value=np.nan)
+            extremes = [np.nanargmin(numbers), np.nanargmax(numbers)] if not np.isnan(numbers).all() else []
+            witnesses.append(np.array(extremes, np.int64))
+        elif len(column.array.categories) <= FEW_TEXTS:
+            witnesses.append(np.unique(column.array.codes, return_index=True)[1])
     cells = [pd.factorize(table.frame[name])[0] for name in (roles.label, *roles.sensitive)]
     places = pd.DataFrame(dict(enumerate(cells)))
     if places.drop_duplicates().shape[0] > MOST_CELLS:  # a sensitive column of quantities
@@ -197,15 +179,9 @@ def merge_samples(
     keys = np.concatenate([each.keys for each in surveyed])
     ordered = np.sort(keys)
     limits = [int(ordered[min(count, len(ordered)) - 1]) + 1 for count in (size, held)]
-    where = pd.DataFrame(
-        {
-            "file": np.concatenate([np.full(len(each.where), each.name, object) for each in surveyed]),
-            "row": np.concatenate([each.where for each in surveyed]),
-        },
-        index=index,
-    )
+    where = pd.concat([pd.DataFrame({"file": each.name, "row": each.where}) for each in surveyed])
     notes = list(dict.fromkeys(note for each in surveyed for note in each.table.notes))
-    table = join_tables(name, [each.table for each in surveyed], index, where, notes)
+    table = join_tables(name, [each.table for each in surveyed], index, where.set_axis(index), notes)
     sampled = keys < np.uint64(limits[0])
     return Sample(table, sampled, keys < np.uint64(limits[1]), limits[1])
 
@@ -217,23 +193,14 @@ def join_tables(
     columns = {}
     for column in tables[0].columns:
         parts = [table.frame[column] for table in tables]
-        texts = [is_text(part) for part in parts]
-        if any(texts) and not all(texts):  # nothing at all in one, or somebody decided
-            pairs = zip(parts, tables, strict=True)
-            parts = [
-                part if is_text(part) else canonical(part, table.reading.decimal) for part, table in pairs
-            ]
-        if any(texts):
+        if any(map(is_text, parts)):
+            # Some may be no texts: there is nothing at all in them, or somebody decided.
+            parts = [part if is_text(part) else canonical(part) for part in parts]
             # Without any text, pandas may have made another kind of categories.
-            same = [
-                pd.Categorical.from_codes(part.array.codes, part.array.categories.astype(object))
-                for part in parts
-            ]
-            columns[column] = pd.api.types.union_categoricals(same)
+            same = (part.cat.rename_categories(part.cat.categories.astype(object)) for part in parts)
+            columns[column] = pd.api.types.union_categoricals([part.array for part in same])
         else:
-            columns[column] = pd.concat(
-                [part.reset_index(drop=True) for part in parts], ignore_index=True
-            ).array
+            columns[column] = pd.concat(parts, ignore_index=True).array
     frame = pd.DataFrame(columns, index=index, copy=False)
     odd = frozenset().union(*(table.odd for table in tables))
     return InputTable(name, frame, tables[0].reading, notes, where=where, odd=odd)
@@ -241,8 +208,7 @@ def join_tables(
 
 def _check_kinds(surveyed: Sequence[Surveyed]) -> None:
     """Refuse pieces with other columns, or with a column that holds something else."""
-    first = surveyed[0]
-    seen: dict[str, tuple[str, Kind]] = {}
+    first, seen = surveyed[0], dict[str, tuple[str, str, str]]()
     for each in surveyed:
         for here, there, word in ((each, first, "lacks"), (first, each, "has too")):
             other = [name for name in there.kinds if name not in here.kinds]
@@ -251,17 +217,16 @@ def _check_kinds(surveyed: Sequence[Surveyed]) -> None:
                     f"the parts of a table must have the same columns; {each.name} {word} {other[0]!r}, beside "
                     f"{first.name}: correct the file, or leave it out"
                 )
-        for name, kind in each.kinds.items():
-            if not kind.name:
-                continue
-            known, one = seen.setdefault(name, (each.name, kind))
-            if one.name != kind.name:
-                raise InvalidInputError(
-                    f"column {name!r} must hold the same in every part; {known} has {one.name} (such as "
-                    f"{one.example!r}) and {each.name} has {kind.name} (such as {kind.example!r}): correct one, add "
-                    f"{spell('--categories', name, quote=True)} to take all as categories, or "
-                    f"{spell('--drop', name, quote=True)}"
-                )
+        for name, (kind, example) in each.kinds.items():
+            if kind:
+                where, known, shown = seen.setdefault(name, (each.name, kind, example))
+                if known != kind:
+                    raise InvalidInputError(
+                        f"column {name!r} must hold the same in every part; {where} has {known} (such as {shown!r}) "
+                        f"and {each.name} has {kind} (such as {example!r}): correct one, add "
+                        f"{spell('--categories', name, quote=True)} to take all as categories, or "
+                        f"{spell('--drop', name, quote=True)}"
+                    )
 
 
 def number_rows(surveyed: Sequence[Surveyed]) -> set[str]:

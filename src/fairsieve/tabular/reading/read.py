@@ -99,28 +99,21 @@ def open_pipe(data: Any) -> Any:
     return Piped(path, path.read_bytes())
 
 
-def _open(source: Path | Piped) -> IO[bytes]:
-    return io.BytesIO(source.content) if isinstance(source, Piped) else source.open("rb")
-
-
 def read_content(source: Path | Piped) -> bytes:
     """Read a file, and unpack it where it is compressed: by gzip, bzip2 or xz, or as the only file of a zip archive."""
-    with _open(source) as stream:
-        start = stream.read(6)
-        stream.seek(0)
-        try:
-            unpack = next((make for mark, make in UNPACKERS.items() if start.startswith(mark)), None)
-            if unpack is not None:
-                content: bytes = unpack(stream).read(MOST_BYTES + 1)
-                if len(content) > MOST_BYTES:
-                    raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
-                return content
-            if start.startswith(ZIP) and (member := _only_member(stream)):
-                return read_archive(stream, most=MOST_BYTES, names=[member])[member]
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-            raise InvalidInputError(f"{source.name} cannot be unpacked ({error}): pack it again") from error
-        stream.seek(0)
-        return stream.read()
+    content = source.content if isinstance(source, Piped) else source.read_bytes()
+    stream = io.BytesIO(content)
+    try:
+        unpack = next((make for mark, make in UNPACKERS.items() if content.startswith(mark)), None)
+        if unpack is not None:
+            content = unpack(stream).read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
+        elif content.startswith(ZIP) and (member := _only_member(stream)):
+            return read_archive(stream, most=MOST_BYTES, names=[member])[member]
+        return content
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(f"{source.name} cannot be unpacked ({error}): pack it again") from error
 
 
 def _only_member(stream: IO[bytes]) -> str:
@@ -156,7 +149,7 @@ def read_table(
     >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
-    found = _read_table(path, reading or Reading(), what)
+    found = read_file(path, reading or Reading(), what)
     if found is None or not len(found):
         name = Path(str(path)).name
         raise InvalidInputError(
@@ -165,16 +158,8 @@ def read_table(
     return found
 
 
-def read_part(path: Path, reading: Reading) -> InputTable | None:
-    """Read a file that is a part of a table, and may be empty: None then."""
-    if not path.stat().st_size:
-        return None
-    found = _read_table(path, reading, "the table")
-    return found if found is not None and len(found) else None
-
-
-def _read_table(path: Path | Piped | str, reading: Reading, what: str) -> InputTable | None:
-    """Read a file; None where it is one of a spreadsheet or of Parquet and has no rows."""
+def read_file(path: Path | Piped | str, reading: Reading, what: str = "the table") -> InputTable | None:
+    """Read a file, which may be without rows: then it has no length, or is None."""
     source = open_pipe(path if isinstance(path, Piped) else as_path(what, path, A_TABLE))
     try:
         content = read_content(source)
@@ -196,15 +181,11 @@ def _read_parquet(name: str, stream: IO[bytes]) -> pd.DataFrame:
         size = parquet.read_metadata(stream)
         if size.num_rows * size.num_columns > MOST_VALUES:
             raise ValueError(f"it has {size.num_rows:,} rows of {size.num_columns:,} columns, too many")
-        return _with_index(pd.read_parquet(stream, dtype_backend="pyarrow"))
+        frame = pd.read_parquet(stream, dtype_backend="pyarrow")
     except Exception as error:  # pyarrow has many
         raise InvalidInputError(
             f"{name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
         ) from error
-
-
-def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make columns of the levels of an index that have a name."""
     named = [name for name in frame.index.names if name is not None and not INDEX.fullmatch(str(name))]
     return pd.concat([frame, frame.index.to_frame()[named]], axis=1) if named else frame
 
