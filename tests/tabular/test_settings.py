@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fairsieve import tabular
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular import arguments, settings
+from fairsieve.tabular import settings
 from fairsieve.tabular.settings import TableSettings
 
 OTHER = {  # than the defaults
@@ -108,9 +108,9 @@ def test_a_run_without_its_roles_is_refused_in_words(odd, tmp_path):
 
 @pytest.mark.parametrize("command", ["train", "audit", "review", "predict"])
 def test_editors_see_the_settings_of_a_function_by_name_and_type(command):
-    told = getattr(arguments, f"{command.capitalize()}Arguments")
+    told = settings.ARGUMENTS[command]
     wanted = {one.name: one.type for one in fields(TableSettings)}
-    taken = [name for name, _ in settings.settings_of(command)]
+    taken = list(settings.settings_of(command))
     types = {name: hint.__forward_arg__ for name, hint in told.__annotations__.items()}
     needed = [name for name, kind in types.items() if kind.startswith("Required[")]
     assert needed == (["label", "sensitive"] if command in ("train", "audit") else [])

@@ -53,7 +53,7 @@ def argument(text: str, **more: Any) -> Any:
 
 def _option(name: str) -> Any:
     """Make the option of a setting, whose default is None: it was not given."""
-    setting = dict(settings_of())[name]
+    setting = settings_of()[name]
     value: Any = list[setting.kind] if setting.many else setting.kind  # type: ignore[name-defined]
     info = typer.Option(
         f"--{name.replace('_', '-')}",
@@ -68,7 +68,7 @@ def _option(name: str) -> Any:
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Take from a TOML file what the command line does not say."""
     if path is not None:
-        from fairsieve.tabular.settings import read_config
+        from fairsieve.tabular.config import read_config
 
         context.default_map = read_config(path, _option_names(context))
     return path
@@ -87,7 +87,7 @@ def _option_names(context: typer.Context) -> dict[str, str]:
 def write_settings(context: typer.Context, folder: Path) -> None:
     """Write what the running command was given into its folder as ``settings.toml``; ``--config`` reads it."""
     from fairsieve.files import write_output
-    from fairsieve.tabular.settings import write_options
+    from fairsieve.tabular.config import write_options
 
     given = {}
     for option, name in _option_names(context).items():
@@ -133,7 +133,7 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
     """
 
     def decorate(function: Command) -> Command:
-        keyword, names = inspect.Parameter.KEYWORD_ONLY, [name for name, _ in settings_of(command)]
+        keyword, names = inspect.Parameter.KEYWORD_ONLY, list(settings_of(command))
         *parameters, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
         of_table = []

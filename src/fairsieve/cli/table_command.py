@@ -36,10 +36,10 @@ def train_command(
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
     from fairsieve.files import keep_inputs
+    from fairsieve.tabular.config import stage_count
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.entry import for_commands, train
     from fairsieve.tabular.report import files as folders
-    from fairsieve.tabular.settings import stage_count
 
     worst = check_fail_on(fail_on)
     inputs = (data, settings.get("test_file"), *settings.get("verified", ()))

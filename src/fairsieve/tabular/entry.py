@@ -18,7 +18,7 @@ from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
 from fairsieve.tabular import label_review, table_run
-from fairsieve.tabular.arguments import AuditArguments, PredictArguments, ReviewArguments, TrainArguments
+from fairsieve.tabular.config import read_settings
 from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
 from fairsieve.tabular.label_review import Audit, LabelReview
@@ -31,7 +31,15 @@ from fairsieve.tabular.reading.read import open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
-from fairsieve.tabular.settings import TableSettings, check_place, read_settings, takes_settings
+from fairsieve.tabular.settings import (
+    AuditArguments,
+    PredictArguments,
+    ReviewArguments,
+    TableSettings,
+    TrainArguments,
+    check_place,
+    takes_settings,
+)
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.validation import as_path, as_text, check_choice, check_kind, check_truth
 

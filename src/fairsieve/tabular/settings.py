@@ -1,7 +1,8 @@
 """The settings of a table, in one place.
 
 The fields of :class:`TableSettings` are the options of the command line, the parameters of the functions of
-``fairsieve.tabular``, what ``metrics.json`` records of a run, and what is read back from there.
+``fairsieve.tabular``, what ``metrics.json`` records of a run, and what is read back from there. Who takes which of
+them, by name and type, is said by a class each, for editors and type checkers too.
 
 Nothing heavy is imported here, so that ``--help`` answers at once.
 """
@@ -10,15 +11,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Required,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from fairsieve import validation
 from fairsieve.errors import InvalidInputError, spell
@@ -32,9 +43,84 @@ FAIRNESS = tuple(name.replace("_", "-") for name in NOTIONS)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-EVERYWHERE = "train audit review compare"
-TO_READ = EVERYWHERE + " predict"
-IN_PARTS = "train audit review predict"
+class FileArguments(TypedDict, total=False):
+    """How the text of a file is read."""
+
+    separator: str
+    decimal: str
+    missing: Sequence[str]
+
+
+class PredictArguments(FileArguments, total=False):
+    """How a file is read, and where a table of more rows than memory is worked on."""
+
+    backend: str
+    memory: str | None
+
+
+class ColumnArguments(FileArguments, total=False):
+    """What a table holds, but for the label and the groups."""
+
+    bins: Sequence[str]
+    small_groups: Literal["stop", "merge", "ignore"]
+    drop: Sequence[str]
+    categories: Sequence[str]
+    dates: Sequence[str]
+    verified: Sequence[Any]
+
+
+class CompareArguments(ColumnArguments, total=False):
+    """What a table that methods are compared on holds, and what fairness asks for."""
+
+    label: str
+    sensitive: Sequence[str]
+    positive: str | None
+    fairness: str
+    clean_ratio: float | Literal["auto"]
+
+
+class ReviewArguments(PredictArguments, ColumnArguments, total=False):
+    """What a table holds; a run may say what the label and the groups are."""
+
+    label: str
+    sensitive: Sequence[str]
+    seed: int
+
+
+class AuditArguments(PredictArguments, ColumnArguments, total=False):
+    """What a table holds, and what fairness asks for."""
+
+    label: Required[str]
+    sensitive: Required[Sequence[str]]
+    positive: str | None
+    fairness: str
+    seed: int
+
+
+class TrainArguments(AuditArguments, total=False):
+    """What a table holds, what fairness asks for, and how to train."""
+
+    tolerance: float | None
+    model: str
+    max_accuracy_loss: float | None
+    clean_ratio: float | Literal["auto"]
+    threshold: Any
+    trees: int
+    max_iter: int | None
+    keep_sensitive: bool
+    test: float | None
+    test_file: Any
+    show_columns: bool
+
+
+# Who takes which settings. Editors and type checkers see the types; a test compares them with those of the fields.
+ARGUMENTS = {
+    "train": TrainArguments,
+    "audit": AuditArguments,
+    "review": ReviewArguments,
+    "compare": CompareArguments,
+    "predict": PredictArguments,
+}
 
 
 class Setting(NamedTuple):
@@ -50,8 +136,6 @@ class Setting(NamedTuple):
         The part of the help that it is shown in; empty for what most need.
     choices : tuple of str
         Values to complete, where it has a few.
-    commands : str
-        Who takes it; where empty, training for a setting of the model, and otherwise all that read labels.
     kind : type
         What a value on the command line is converted to.
     many : bool
@@ -62,7 +146,6 @@ class Setting(NamedTuple):
     metavar: str | None = None
     panel: str = ""
     choices: tuple[str, ...] = ()
-    commands: str = ""
     kind: type = str
     many: bool = False
 
@@ -104,31 +187,25 @@ class TableSettings:
         MISSING, "A column whose groups are compared; give it again to cross several.", "COLUMN"
     )
     positive: str | None = _setting(
-        None,
-        "The label whose rates are reported; by default the last of two.",
-        "LABEL",
-        commands="train audit compare",
+        None, "The label whose rates are reported; by default the last of two.", "LABEL"
     )
     fairness: str = _setting(
         EO,
         f"What is to be equal between groups: {', '.join(FAIRNESS[:-1])} or {FAIRNESS[-1]}.",
         "NAME",
         choices=FAIRNESS,
-        commands="train audit compare",
     )
     tolerance: float | None = _setting(
         None,
         "The largest difference between groups that may remain, such as 0.02; by default 0.02, and the plain model "
         "is kept where the fair one is clearly not better.",
         "GAP",
-        commands="train",
     )
     model: str = _setting(
         "logistic",
         "logistic, lightgbm, hist-gradient-boosting, or auto: trees where a linear model is clearly worse.",
         "NAME",
         choices=MODELS,
-        commands="train",
     )
     max_accuracy_loss: float | None = _setting(
         None,
@@ -137,7 +214,7 @@ class TableSettings:
         "model",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto", "The share of labels believed right, or auto.", "SHARE", "model", commands="train compare"
+        "auto", "The share of labels believed right, or auto.", "SHARE", "model"
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
@@ -160,7 +237,7 @@ class TableSettings:
     test_file: Any = _setting(  # noqa: RUF009 - a field
         None, "A table to measure on instead, whose labels are taken as right.", "FILE", "model"
     )
-    seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
+    seed: int = _setting(0, "Where chance begins.", panel="model")
     bins: Sequence[str] = _setting(
         (),
         "Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
@@ -182,25 +259,23 @@ class TableSettings:
         (), "A column of dates to learn from, as days; dates are left out otherwise.", "COLUMN", "reading"
     )
     separator: str = _setting(
-        "auto", "The character between fields: , ; | tab, or auto.", "CHARACTER", "reading", commands=TO_READ
+        "auto", "The character between fields: , ; | tab, or auto.", "CHARACTER", "reading"
     )
-    decimal: str = _setting("auto", "Decimal mark: . , or auto.", "CHARACTER", "reading", commands=TO_READ)
+    decimal: str = _setting("auto", "Decimal mark: . , or auto.", "CHARACTER", "reading")
     missing: Sequence[str] = _setting(
-        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", commands=TO_READ
+        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading"
     )
     backend: str = _setting(
         "local",
         "Where a folder of files is worked on: local, or a dask scheduler, dask://HOST:PORT.",
         "PLACE",
         "reading",
-        commands=IN_PARTS,
     )
     memory: str | None = _setting(
         None,
         "How much memory may be used, such as 4GB; by default half of the machine's. A larger table is read in parts.",
         "SIZE",
         "reading",
-        commands=IN_PARTS,
     )
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
@@ -209,7 +284,6 @@ class TableSettings:
         False,
         "Show the columns of single people in the report, which may then hold personal data.",
         panel="output",
-        commands="train",
     )
 
     def __post_init__(self) -> None:
@@ -267,7 +341,7 @@ class TableSettings:
 
     def record(self) -> dict[str, Any]:
         """Return all settings as JSON can hold them; files and data frames by their names."""
-        return {name: _recorded(getattr(self, name)) for name in ("data", *dict(settings_of()))}
+        return {name: recorded(getattr(self, name)) for name in ("data", *settings_of())}
 
 
 def check_place(backend: Any, memory: Any) -> int:
@@ -282,26 +356,25 @@ def check_place(backend: Any, memory: Any) -> int:
     return parse_memory(memory)
 
 
-def _recorded(value: Any) -> Any:
+def recorded(value: Any) -> Any:
     """Return a value as JSON can hold it."""
     if isinstance(value, tuple):
-        return [_recorded(one) for one in value]
+        return [recorded(one) for one in value]
     return value if value is None or isinstance(value, str | Real) else data_name(value)
 
 
 @functools.cache
-def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
-    """List the settings of a command, or all; ``data`` is none."""
-    taken, hints = [], get_type_hints(TableSettings)
+def settings_of(command: str = "train") -> dict[str, Setting]:
+    """List the settings of a command; training takes all. ``data`` is none."""
+    taken, hints = {}, get_type_hints(TableSettings)
     for one in fields(TableSettings)[1:]:
         setting, hint = one.metadata["setting"], hints[one.name]
         choices = get_args(hint) if isinstance(hint, UnionType) else (hint,)  # such as float | None
         kind = choices[0] if choices[0] in (int, float, bool) and choices[1:] in ((), (NoneType,)) else str
         kind = Path if setting.metavar == "FILE" else kind
-        takers = setting.commands or ("train" if setting.panel == "model" else EVERYWHERE)
-        if command in takers:
-            taken.append((one.name, setting._replace(kind=kind, many=get_origin(hint) is Sequence)))
-    return tuple(taken)
+        if one.name in ARGUMENTS[command].__annotations__:
+            taken[one.name] = setting._replace(kind=kind, many=get_origin(hint) is Sequence)
+    return taken
 
 
 def _as_number(text: Any) -> Any:
@@ -328,7 +401,7 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
         parameters = [
             one for one in own_signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
         ]
-        for name, _ in settings_of(command):
+        for name in settings_of(command):
             parameter = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters.append(parameter.replace(default=None) if name in optional else parameter)
         signature = own_signature.replace(parameters=parameters)
@@ -347,7 +420,7 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
         call.__signature__ = signature  # type: ignore[attr-defined]
         words = [
             f"{_describe(signature.parameters[name])}\n        {setting.help}"
-            for name, setting in settings_of(command)
+            for name, setting in settings_of(command).items()
         ]
         call.__doc__ = (function.__doc__ or "").replace("**settings", "\n    ".join(words))
         return call  # type: ignore[return-value]
@@ -359,142 +432,6 @@ def _describe(parameter: inspect.Parameter) -> str:
     """Write a parameter as numpydoc does: its name, its type and its default."""
     default = "" if parameter.default is inspect.Parameter.empty else f", default={parameter.default!r}"
     return f"{parameter.name} : {parameter.annotation}{default}".replace("'", '"')
-
-
-def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
-    """Read options of a command from a TOML file, under the names of its parameters; dashes and underscores are alike.
-
-    ``known`` has the parameter of each option.
-    """
-    import tomllib
-
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(
-            f"{spell('--config')} must be a TOML file that can be read; {path}: {error}: name another"
-        ) from None
-    options = {name.replace("-", "_"): value for name, value in given.items()}
-    for name in options:
-        if name not in known:
-            raise InvalidInputError(
-                f"{spell('--config')} must name options of this command; {name!r} of {path} is "
-                f"none{validation.closest_hint(name, known)}: leave it out, or correct it"
-            )
-    return {known[name]: value for name, value in options.items()}
-
-
-def write_options(command: str, options: Mapping[str, Any]) -> str:
-    """Write options of a command as TOML; ``--config`` reads it.
-
-    Examples
-    --------
-    >>> print(write_options("compare", {"seeds": 2, "table": Path("people.csv")}), end="")
-    # Made by fairsieve; fairsieve compare --config settings.toml --out AGAIN makes this run again.
-    seeds = 2
-    table = "people.csv"
-    """
-    from fairsieve.report.text import writable
-
-    lines = [
-        f"# Made by fairsieve; fairsieve {command} --config settings.toml --out AGAIN makes this run again."
-    ]
-    for name, value in options.items():
-        text = json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
-        lines.append(f"{name} = {text}")
-    return writable("\n".join([*lines, ""]))
-
-
-def write_config(asked: TableSettings, command: str = "train", **more: Any) -> str:
-    """Write what was asked as TOML, as far as it is not the default, and ``more`` where it is something.
-
-    Examples
-    --------
-    >>> write_config(TableSettings("people.csv", label="income", sensitive="sex")).splitlines()[1:4]
-    ['data = "people.csv"', 'label = "income"', 'sensitive = ["sex"]']
-    """
-    record, options = asked.record(), {}
-    for one in fields(TableSettings):
-        given, value = getattr(asked, one.name), record[one.name]
-        if isinstance(given, Path):
-            value = str(given)
-        elif one.name == "data":
-            continue  # a data frame
-        elif isinstance(given, tuple):
-            # data frames have no name to read them from again
-            value = [
-                str(each) if isinstance(each, Path) else each
-                for each in given
-                if isinstance(each, str | Path)
-            ]
-        if value not in (None, [], one.default):
-            options[one.name] = value
-    options |= {name: value for name, value in more.items() if value is not None}
-    return write_options(command, options)
-
-
-def read_settings(run: Path) -> dict[str, Any]:
-    """Return the settings in a run's ``metrics.json``, by which another command reads the same table alike.
-
-    Which files were given is not taken: they are recorded by their names alone.
-    """
-    known = [name for name, one in settings_of() if one.kind is not Path]
-    try:
-        recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        names = ["label", "sensitive", *(name for name in recorded if name in known)]
-        return {name: recorded[name] for name in names}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(
-            f"{spell('--run')} must be a folder that fairsieve train of this version made; {run} has no metrics.json "
-            f"that can be read ({type(error).__name__}): name the folder that was given to train as {spell('--out')}, "
-            "or train again"
-        ) from error
-
-
-def table_options(asked: TableSettings, *, training: bool = False) -> list[str]:
-    """Write what a table is and how it is read as options of a command, which another command can be given too.
-
-    With ``training``, how it is trained on too.
-
-    >>> " ".join(table_options(TableSettings("people.csv", "income", ["sex", "age"], bins="age=30,50")))
-    '--label income --sensitive sex --sensitive age --bins age=30,50'
-    """
-    words = []
-    defaults = {one.name: _recorded(one.default) for one in fields(TableSettings)}
-    ordinary = (asked.separator, asked.decimal) in ((",", "."), ("auto", "auto"))  # found without asking
-    for name, setting in settings_of("train"):
-        value = getattr(asked, name)
-        of_table = training or setting.panel == "reading" or name in ("label", "sensitive")
-        if not of_table or _recorded(value) == defaults[name]:
-            continue
-        if ordinary and name in ("separator", "decimal"):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            text = "tab" if one == "\t" else str(one)
-            words += [option, text.replace("_", "-") if name == "fairness" else text]
-    return words
-
-
-def training_command(asked: TableSettings, changed: dict[str, Any]) -> list[str] | None:
-    """Write the command that trains on a table with some settings changed; None where it is a data frame."""
-    from fairsieve.tabular.reading.read import is_frame
-
-    if is_frame(asked.data):
-        return None
-    words = table_options(replace(asked, **changed), training=True)
-    return ["fairsieve", "train", str(asked.data), *words, "--force", "-o", "RUN"]
-
-
-def stage_count(settings: dict[str, Any]) -> int:
-    """Count the stages of a training with some settings, at most: reading, fits, measuring, writing."""
-    from fairsieve.tabular.policy import POLICY
-
-    folds = 0 if settings.get("test") or settings.get("test_file") else POLICY.folds
-    return 5 + folds
 
 
 def data_name(data: Any) -> str:

@@ -17,13 +17,7 @@ from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.optional import require
-from fairsieve.tabular.partitions.source import (
-    Piece,
-    Source,
-    content_keys,
-    parse_memory,
-    release_memory,
-)
+from fairsieve.tabular.partitions.source import Piece, Source, content_keys, parse_memory, release_memory
 from fairsieve.tabular.partitions.survey import (
     Roles,
     Sample,

@@ -23,6 +23,7 @@ from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, load_sentences, table_markdown, writable
 from fairsieve.tabular.answers import rate_records
+from fairsieve.tabular.config import write_config
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.impact_ratios import impact_csv
@@ -35,7 +36,6 @@ from fairsieve.tabular.reading.read import (
     free_name,
 )
 from fairsieve.tabular.report import pages
-from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"

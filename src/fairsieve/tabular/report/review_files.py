@@ -14,10 +14,11 @@ from fairsieve.files import check_new, clear_stale, hold, move_together, output_
 from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text, writable
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
+from fairsieve.tabular.config import table_options
 from fairsieve.tabular.decision import estimate_sentence, group_name
 from fairsieve.tabular.label_review import LabelReview
 from fairsieve.tabular.reasons import new_page, verified_options
-from fairsieve.tabular.settings import TableSettings, data_name, table_options
+from fairsieve.tabular.settings import TableSettings, data_name
 
 HEADER = ",".join(ANSWER_COLUMNS)
 
