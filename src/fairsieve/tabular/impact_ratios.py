@@ -8,7 +8,6 @@ rate is the share whose score is above the median of all. It sets no threshold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.intervals import wilson
-from fairsieve.report.document import Block, Cell, Column, Section, Table, Text
-from fairsieve.report.text import interval, number, percent
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.reading.columns import find_column, parse_numbers
 
@@ -64,23 +61,18 @@ def rate_categories(categories: pd.Series, selected: NDArray[np.bool_]) -> pd.Da
     table = table.rename_axis("category").reset_index()
     table.insert(2, "share", table["people"] / len(categories))
     table["rate"] = table["selected"] / table["people"]
-    known = table["category"] != UNKNOWN
-    large = table[known & (table["share"] >= SMALL)]
-    best = large.loc[large["rate"].idxmax()] if large["selected"].any() else None
-    rows: list[tuple[float | str, ...]] = []
-    for row in table.itertuples():
-        bounds, ratio, ends = wilson(row.selected, row.people), math.nan, (math.nan, math.nan)
-        if row.category == UNKNOWN:
-            note = "no category is known"
-        else:
-            note = SMALL_NOTE if row.share < SMALL else ""
-            if best is not None:
-                ratio = row.rate / best["rate"]
-            if best is not None and row.category != best["category"]:
-                ends = ratio_interval((row.selected, row.people), (best["selected"], best["people"]))
-        rows.append((*bounds, ratio, *ends, note))
-    columns = ["rate_low", "rate_high", "impact_ratio", "ratio_low", "ratio_high", "note"]
-    table[columns] = pd.DataFrame(rows, columns=columns)
+    counts = list(zip(table["selected"], table["people"], strict=True))
+    table[["rate_low", "rate_high"]] = [wilson(*each) for each in counts]
+    known, small = table["category"] != UNKNOWN, table["share"] < SMALL
+    large = table[known & ~small]
+    best = large["rate"].idxmax() if large["selected"].any() else None
+    table["impact_ratio"] = (table["rate"] / (math.nan if best is None else table["rate"][best])).where(known)
+    compared = known & (best is not None) & (table.index != best)
+    table[["ratio_low", "ratio_high"]] = [
+        ratio_interval(each, counts[best]) if beside else (math.nan, math.nan)
+        for each, beside in zip(counts, compared, strict=True)
+    ]
+    table["note"] = np.select([~known, small], ["no category is known", SMALL_NOTE], "")
     order = ["unknown", "rate", "people"]
     table = table.assign(unknown=~known).sort_values(order, ascending=[True, False, False], kind="stable")
     return table.drop(columns="unknown").reset_index(drop=True)
@@ -120,52 +112,3 @@ def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str |
 def impact_csv(impact: pd.DataFrame) -> str:
     """Write the table as CSV; numbers with four decimals."""
     return str(impact.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
-
-
-def impact_section(impact: pd.DataFrame) -> Section:
-    """Lay out the tables of a page, under the words that say what they are and what they are not."""
-    blocks: list[Block] = [
-        Text(
-            "Rates and impact ratios as New York City's Local Law 144 asks for them (6 RCNY § 5-301). A category's "
-            "impact ratio is its rate divided by the highest category's rate. The law sets no threshold; "
-            "it asks that the numbers are published. The four-fifths rule, which takes a ratio below .8 as evidence of "
-            "adverse impact, is of the federal Uniform Guidelines (29 CFR § 1607.4 D), and not of this law."
-        )
-    ]
-    blocks += [_impact_table(measure, by, part) for measure, by, part in _parts(impact)]
-    return Section("impact", "Selection rates and impact ratios", blocks)
-
-
-def _parts(impact: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Split the rows by measure and crossing, in their order."""
-    for (measure, by), part in impact.groupby(["measure", "by"], sort=False):
-        yield str(measure), str(by), part
-
-
-def _impact_table(measure: str, by: str, part: pd.DataFrame) -> Table:
-    """Lay out the categories of one crossing."""
-    titles = ("category", "people", "share", "selected", f"{measure} rate", "impact ratio", "note")
-    rows = []
-    for row in part.itertuples():
-        ratio = (
-            Cell("–")
-            if math.isnan(row.impact_ratio)
-            else Cell(number(row.impact_ratio), value=row.impact_ratio)
-        )
-        if not math.isnan(row.ratio_low):
-            ratio = ratio._replace(reference=interval((row.ratio_low, row.ratio_high)))
-        rows.append(
-            [
-                Cell(str(row.category)),
-                Cell(f"{row.people:,}", value=row.people),
-                Cell(percent(row.share), value=row.share),
-                Cell(f"{row.selected:,}", value=row.selected),
-                Cell(number(row.rate), value=row.rate, reference=interval((row.rate_low, row.rate_high))),
-                ratio,
-                Cell(row.note),
-            ]
-        )
-    columns = [Column(title, title not in ("category", "note")) for title in titles]
-    name = f"impact-{measure}-{by}".replace(" ", "-")
-    caption = f"{measure.capitalize()} rates by {by}, with 95 % intervals"
-    return Table(name, caption, columns, rows, len(rows) > 12, "95 % interval", 100)

@@ -32,9 +32,7 @@ from fairsieve.tabular.model_files import ARCHIVE, trusted_types, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
-from fairsieve.tabular.reading.read import (
-    free_name,
-)
+from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairsieve.intervals import Score
 from fairsieve.notions import find_notion
 from fairsieve.report.document import (
     Block,
@@ -32,7 +33,6 @@ from fairsieve.report.document import (
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.decision import Decision, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Rate
-from fairsieve.tabular.impact_ratios import impact_section
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.encoding import used
@@ -200,7 +200,8 @@ def _cell(value: Any) -> Cell:
         return value
     if hasattr(value, "interval"):
         people = f"; {value.total:,} people" if hasattr(value, "total") else ""
-        return Cell(number(value.value), value=value.value, reference=interval(value.interval) + people)
+        bounds = "" if math.isnan(value.interval[0]) else interval(value.interval)
+        return Cell(number(value.value), value=value.value, reference=bounds + people)
     if isinstance(value, int | np.integer):
         return Cell(f"{value:,}", value=int(value))
     if isinstance(value, float):
@@ -293,6 +294,23 @@ def scores_table(calibration: Sequence[Calibration]) -> Table:
     return plain_table(
         "calibration", "Scores and what is found, by group, on the labels as given", titles, rows
     )
+
+
+def impact_section(impact: pd.DataFrame) -> Section:
+    """Lay out selection rates and impact ratios, under the words that say what they are and what they are not."""
+    blocks = paragraphs("guide_impact")
+    for (measure, by), part in impact.groupby(["measure", "by"], sort=False):
+        titles = ["category", "people", "share", "selected", f"{measure} rate", "impact ratio", "note"]
+        rows = []
+        for row in part.itertuples():
+            rate = Score(row.rate, (row.rate_low, row.rate_high))
+            ratio = Score(row.impact_ratio, (row.ratio_low, row.ratio_high))
+            told = None if math.isnan(row.impact_ratio) else ratio
+            rows.append([row.category, row.people, row.share, row.selected, rate, told, row.note])
+        name, caption = f"impact-{measure}-{by}", f"{measure.capitalize()} rates by {by}, with 95 % intervals"
+        table = plain_table(name.replace(" ", "-"), caption, titles, rows)
+        blocks.append(table._replace(rows_at_once=100))
+    return Section("impact", "Selection rates and impact ratios", blocks)
 
 
 def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
