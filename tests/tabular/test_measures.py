@@ -158,7 +158,7 @@ def test_labels_that_are_told_apart_perfectly_are_measured():
         scores = np.arange(count) / count
         for positives in range(1, count):
             found = evaluation._tell(scores >= scores[-positives], scores >= 0.5, scores)
-            for name in ("AUC", "average precision"):
+            for name in ("auc", "average_precision"):
                 assert found[name].value == 1
                 assert 0 < found[name].interval[0] < found[name].interval[1] <= 1
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,16 @@ TITLES = {
     "precision": ("precision", "of those predicted {label}", "are {label}"),
 }
 EVERYONE = "everyone"
+# How well labels are told apart: titles, and what each number means of a label.
+QUALITIES = {
+    "auc": ("AUC", "how often one labelled {label} scores higher than one who is not"),
+    "average_precision": (
+        "average precision",
+        "the mean share labelled {label} among those who score highest",
+    ),
+    "precision": ("precision", "of those predicted {label}, labelled {label}"),
+    "recall": ("recall", "of those labelled {label}, predicted {label}"),
+}
 BINS = 10  # of probabilities
 
 Codes = NDArray[np.int64]
@@ -236,8 +246,8 @@ def evaluate(
         Whether the likeliest label is predicted.
     """
     codes = [output.codes for output in outputs.values()]
-    settings: dict[str, Any] = {"positive": labels.positive_code, "clusters": copies, "seed": seed}
-    judged = judge(cells, codes, fairness, estimate=estimate, **settings)
+    positive = labels.positive_code
+    judged = judge(cells, codes, fairness, positive=positive, estimate=estimate, clusters=copies, seed=seed)
     rates = _list_rates(judged, labels, fairness)
     shown = [rate for rate in rates if rate.compared and about in (None, rate.label)]
     gaps = _list_gaps(judged, shown, cells.named_groups)
@@ -269,22 +279,18 @@ def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
     return {label: count for label, count in zip(labels.classes, counts, strict=True) if count}
 
 
-def told_classes(labels: Labels) -> list[tuple[int, str]]:
-    """Select the classes whose rates are reported: the positive one of two, or all."""
-    pairs = list(enumerate(labels.classes))
-    return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
-
-
 def _list_rates(judged: Judgement, labels: Labels, fairness: str) -> list[Rate]:
     """Name the rates of all models, for right labels and on those given."""
     rates, notion = [], find_notion(fairness)
-    columns = [model.rates for model in judged.models]
-    given = [model.rates for model in judged.on_given_labels.models]
+    told, given = (
+        zip(*(model.rates for model in each.models), strict=True) for each in (judged, judged.on_given_labels)
+    )
     whose = "labelled" if judged.basis == "given labels" else "whose right label is"
-    for one, beside in zip(zip(*columns, strict=True), zip(*given, strict=True), strict=True):
+    for one, beside in zip(told, given, strict=True):
         name, code = one[0].name, one[0].label
         label = "" if code < 0 else labels.classes[code]
-        words = {"label": label, "whose": whose, "other": " or ".join(set(labels.classes) - {label})}
+        other = " or ".join(each for each in labels.classes if each != label)
+        words = {"label": label, "whose": whose, "other": other}
         title, who, what = (text.format(**words) for text in TITLES[name])
         if len(labels.classes) > 2 and label and label not in title:
             title = f"{title} of {label}"
@@ -297,14 +303,13 @@ def _list_rates(judged: Judgement, labels: Labels, fairness: str) -> list[Rate]:
 
 def _rate_of(name: str, code: int) -> notions.Rate:
     """Return a rate as notions of fairness have it; a false-positive rate is that of the other one of two classes."""
-    if name == "accuracy":
-        return notions.Rate(notions.ANY, notions.RIGHT)
-    if name == "selection_rate":
-        return notions.Rate(notions.ANY, code)
-    if name == "precision":
-        return notions.Rate(code, code, of_predicted=code)
-    own_class = code if name == "true_positive_rate" else 1 - code
-    return notions.Rate(own_class, code, of_true=own_class)
+    return {
+        "accuracy": notions.Rate(notions.ANY, notions.RIGHT),
+        "selection_rate": notions.Rate(notions.ANY, code),
+        "precision": notions.Rate(code, code, of_predicted=code),
+        "true_positive_rate": notions.Rate(code, code, of_true=code),
+        "false_positive_rate": notions.Rate(1 - code, code, of_true=1 - code),
+    }[name]
 
 
 def _list_gaps(judged: Judgement, rates: Sequence[Rate], groups: int) -> list[Gap]:
@@ -351,7 +356,7 @@ class Useless(NamedTuple):
     guess : float
     """
 
-    kind: Literal["one_label", "one_label_of_few", "useless", "use_unknown"]
+    kind: str
     label: str
     found: int
     people: int
@@ -361,6 +366,11 @@ class Useless(NamedTuple):
     balanced: Score | None
     auc: Score | None
     guess: float
+
+    @property
+    def surely(self) -> bool:
+        """Whether the model is surely of no use."""
+        return self.kind in ("one_label", "useless")
 
 
 def label_shares(found: Evaluation, model: int) -> dict[str, float]:
@@ -377,29 +387,27 @@ def uselessness(found: Evaluation, model: int) -> Useless | None:
     balanced = found.of_everyone("balanced_accuracy", model)
     counts = found.judged.on_given_labels.models[model].table[found.labels.classes.index(rarest)].sum(axis=0)
 
-    def told(kind: Any, label: str = rarest) -> Useless:
-        hits = round(float(counts[found.labels.classes.index(rarest)])), round(float(counts.sum()))
-        auc = found.of_everyone("auc", model)
-        return Useless(kind, label, *hits, common, shares[common], accuracy, balanced, auc, guess)
-
+    label, kind = rarest, "use_unknown"
     if len(predicted) == 1:
         few = wilson(0, count)[1] > POLICY.rare_label
-        return told("one_label_of_few" if few else "one_label", next(iter(predicted)))
-    if balanced is not None and balanced.interval[1] < guess + POLICY.near_chance:
-        return told("useless")
-    if balanced is not None and balanced.interval[0] <= guess:
-        return told("use_unknown")
-    if not found.likeliest or accuracy.interval[0] > shares[common]:
-        return None
-    # It is right no more often than the commonest label is: then it should at least find some of the rarest.
-    hardly = wilson(predicted.get(rarest, 0), count)[1] < shares[rarest] / 2
-    return told("useless" if hardly or accuracy.interval[1] < shares[common] else "use_unknown")
+        label, kind = next(iter(predicted)), "one_label_of_few" if few else "one_label"
+    elif balanced is not None and balanced.interval[1] < guess + POLICY.near_chance:
+        kind = "useless"
+    elif balanced is None or balanced.interval[0] > guess:
+        if not found.likeliest or accuracy.interval[0] > shares[common]:
+            return None
+        # It is right no more often than the commonest label is: then it should at least find some of the rarest.
+        hardly = wilson(predicted.get(rarest, 0), count)[1] < shares[rarest] / 2
+        kind = "useless" if hardly or accuracy.interval[1] < shares[common] else kind
+    hits, auc = counts[found.labels.classes.index(rarest)], found.of_everyone("auc", model)
+    numbers = round(float(hits)), round(float(counts.sum())), common, shares[common], accuracy, balanced, auc
+    return Useless(kind, label, *numbers, guess)
 
 
 def is_useless(found: Evaluation, model: int) -> bool:
     """Return whether a model is surely of no use."""
-    found_useless = uselessness(found, model)
-    return found_useless is not None and found_useless.kind in ("one_label", "useless")
+    useless = uselessness(found, model)
+    return useless is not None and useless.surely
 
 
 # ---- How well labels are told apart
@@ -409,25 +417,21 @@ def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Label
     """Measure models in every group of ``cells``, and over everyone, with 95 % intervals."""
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
     measures = []
-    for code, label in told_classes(labels):
-        which = "" if len(labels.classes) == 2 else f" of {label}"
-        columns = [
+    for code, label in enumerate(labels.classes):
+        two = len(labels.classes) == 2
+        if two and label != labels.positive:  # what is told of the positive one tells this one too
+            continue
+        told = [
             [
                 _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
                 for part in parts
             ]
             for one in outputs
         ]
-        meanings = {
-            "AUC": f"how often one labelled {label} scores higher than one who is not",
-            "average precision": f"the mean share labelled {label} among those who score highest",
-            "precision": f"of those predicted {label}, labelled {label}",
-            "recall": f"of those labelled {label}, predicted {label}",
-        }
-        for title, meaning in meanings.items():
-            values = [[one[title] for one in column] for column in columns]
-            name = title.lower().replace(" ", "_")
-            measures.append(Quality(name, title + which, meaning, label, values))
+        for name, (title, meaning) in QUALITIES.items():
+            values = [[numbers[name] for numbers in model] for model in told]
+            title = title if two else f"{title} of {label}"
+            measures.append(Quality(name, title, meaning.format(label=label), label, values))
     balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in outputs]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
     return [*measures, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced)]
@@ -435,20 +439,18 @@ def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Label
 
 def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score | None]:
     """Measure how well a label is told from the others among some rows."""
-    hits = int((positive & predicted).sum())
-    totals = {"precision": int(predicted.sum()), "recall": int(positive.sum())}
-    found: dict[str, Score | None] = dict.fromkeys(("AUC", "average precision"))
-    for name, total in totals.items():
+    hits, count = int((positive & predicted).sum()), int(positive.sum())
+    found: dict[str, Score | None] = dict.fromkeys(QUALITIES)
+    for name, total in (("precision", int(predicted.sum())), ("recall", count)):
         found[name] = Score(hits / total, wilson(hits, total)) if total else None
-    count = int(positive.sum())
     if 0 < count < len(positive):
         fewest = min(count, len(positive) - count)
-        found["AUC"] = _logit_score(*_auc(positive, scores), fewest)
+        found["auc"] = _logit_score(*_auc(positive, scores), fewest)
         # Shares that are 1 together may add up to a little more, or less.
         precision = round(float(average_precision_score(positive, scores)), 12)
         # As of a share of those with the label (Boyd, Eng and Page 2013).
         deviation = math.sqrt(precision * (1 - precision) / count)
-        found["average precision"] = _logit_score(precision, deviation, fewest)
+        found["average_precision"] = _logit_score(precision, deviation, fewest)
     return found
 
 

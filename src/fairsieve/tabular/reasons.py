@@ -191,10 +191,8 @@ def _stored(run: TableRun) -> Iterator[TableVerdict | Reason]:
     yield from _verdict_reasons(verdicts, evaluation, {})
     useless = uselessness(evaluation, model)
     if useless is not None:
-        facts = useless._asdict() | {"fair": run.place == 1}
-        surely = useless.kind in ("one_label", "useless")
-        steps = (*_threshold_steps(run), *_rare_steps(run)) if surely else _rare_steps(run)
-        yield Reason(useless.kind, "do-not-use" if surely else "cannot-tell", facts, steps)
+        steps = (*_threshold_steps(run), *_rare_steps(run)) if useless.surely else _rare_steps(run)
+        yield Reason(useless.kind, "do-not-use" if useless.surely else "cannot-tell", {"it": useless}, steps)
 
 
 def _threshold_steps(run: TableRun) -> Iterator[Step]:
@@ -231,9 +229,8 @@ def _other_model(run: TableRun) -> Iterator[Reason]:
         return
     linear, best = tried.losses["linear"], tried.losses[tried.name]
     if linear - best >= POLICY.better_model:
-        yield Reason(
-            "other_model", "use", {"name": tried.name, "best": best, "linear": linear}, _try_models(run)
-        )
+        facts = {"name": tried.name, "best": best, "linear": linear}
+        yield Reason("other_model", "use", facts, _try_models(run))
 
 
 def _leaks(run: TableRun) -> Iterator[Reason]:
@@ -270,12 +267,9 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
 
 def _sensitive(run: TableRun) -> Iterator[Reason]:
     """Say what learning from the sensitive columns would give, where it would help."""
-    with_sensitive = run.with_sensitive
-    if (
-        with_sensitive is not None
-        and with_sensitive.both[1].value < with_sensitive.fair[1].value - POLICY.small_change
-    ):
-        yield Reason("sensitive", "use", {"it": with_sensitive, "title": run.problem.groups.title})
+    tried = run.with_sensitive
+    if tried is not None and tried.both[1].value < tried.fair[1].value - POLICY.small_change:
+        yield Reason("sensitive", "use", {"it": tried, "title": run.problem.groups.title})
 
 
 def _suspects(run: TableRun) -> Iterator[Reason]:
