@@ -8,10 +8,10 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fairsieve.selection.cells import Flags, Floats
 
 Bounds = tuple[float, float]
-Floats = NDArray[np.float64]
 
 TAIL = 0.025  # of draws, beyond either end
 NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
@@ -196,7 +196,7 @@ def bound_change_of_largest(
     return Score(value, (min(low, value), max(high, value)))
 
 
-def _contenders(values: Floats, drawn: Floats) -> NDArray[np.bool_]:
+def _contenders(values: Floats, drawn: Floats) -> Flags:
     """Find the values that may be the largest: those whose own interval reaches the largest one."""
     low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
     return np.asarray(np.maximum(np.abs(low), np.abs(high)) >= np.abs(values).max())

@@ -21,11 +21,19 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import DP, EER, EO, EOPP, PP, Rate, find_notion
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
+from fairsieve.selection.cells import (
+    Cells,
+    Flags,
+    Floats,
+    as_array,
+    encode,
+    encode_groups,
+    fractions_in,
+    is_ungrouped,
+)
 from fairsieve.validation import check_choice, shown
 
 Method = Literal["to_overall", "between_groups"]
-Floats = NDArray[np.float64]
 Table = Floats  # (…, classes, groups, predicted classes)
 
 
@@ -250,7 +258,7 @@ def count_table(
     return np.bincount(cell, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
-def accuracy_from_table(table: Table) -> NDArray[np.float64]:
+def accuracy_from_table(table: Table) -> Floats:
     """Compute the accuracy of one or more confusion tables."""
     right = np.trace(table.sum(axis=-2), axis1=-2, axis2=-1)
     return np.asarray(right / np.maximum(table.sum(axis=(-3, -2, -1)), 1e-300))
@@ -262,8 +270,8 @@ def disparity_from_table(
     *,
     positive: int = -1,
     method: Method = "to_overall",
-    counted: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
+    counted: Flags | None = None,
+) -> Floats:
     """Compute the disparity of one or more confusion tables, in [0, 1]; leave out groups with no samples.
 
     Parameters
@@ -287,8 +295,8 @@ def disparity_from_table(
 
 
 def gaps_from_table(
-    table: Table, fairness: str, *, positive: int = -1, counted: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
+    table: Table, fairness: str, *, positive: int = -1, counted: Flags | None = None
+) -> Floats:
     """Compute each group's rates less those of all, of one or more confusion tables: the disparity is the largest.
 
     The shape is (…, rates, groups). The parameters are those of :func:`disparity_from_table`.
@@ -300,7 +308,7 @@ def gaps_from_table(
     return np.where(defined, rates - overall, 0.0)
 
 
-def has_enough(table: Table, fairness: str, fewest: float, *, positive: int = -1) -> NDArray[np.bool_]:
+def has_enough(table: Table, fairness: str, fewest: float, *, positive: int = -1) -> Flags:
     """Return which groups have enough people for which rates that a notion compares, (…, rates, groups).
 
     The rate of a few people is chance, and would decide the disparity.
@@ -309,8 +317,8 @@ def has_enough(table: Table, fairness: str, fewest: float, *, positive: int = -1
 
 
 def _rates(
-    table: Table, fairness: str, positive: int, counted: NDArray[np.bool_] | None = None
-) -> tuple[Table, Table, NDArray[np.bool_]]:
+    table: Table, fairness: str, positive: int, counted: Flags | None = None
+) -> tuple[Table, Table, Flags]:
     """Compute the rates that a notion compares, by group and of all, and where they are defined."""
     hits, totals = compared_rates(fairness, table.shape[-1], positive).count(table)
     if counted is not None:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
+from fairsieve.selection.cells import Floats
 from fairsieve.validation import closest_hint, percent_hint, shown
-
-Floats = NDArray[np.float64]
 
 NUMBER = "a probability between 0 and 1 such as 0.5"
 WAYS = f"{NUMBER}, balanced, cost:FP,FN such as cost:1,5, or rate:SHARE such as rate:0.05"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -30,12 +30,10 @@ from fairsieve.label_noise.verified import Verification, VerifiedRates, check_ve
 from fairsieve.notebook import cells_html
 from fairsieve.report.text import percent, upper
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Codes, Floats
 from fairsieve.training.threads import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Rule = Callable[[Floats, Codes, Codes], Floats]
 
 ALL_WRONG_LABELS = "all wrong labels"
@@ -126,18 +124,18 @@ class CleanRatioEstimate:
 
     clean_ratio: float
     interval: tuple[float, float]
-    noise: NDArray[np.float64]
-    flip_rates: NDArray[np.float64]
+    noise: Floats
+    flip_rates: Floats
     aimed: bool
     credible: Credibility
-    true_class: NDArray[np.float64]
+    true_class: Floats
     cells: Cells
     predictor: Choice | None = None
     verified: VerifiedRates | None = None
-    verified_codes: NDArray[np.int64] | None = None
-    verified_weight: NDArray[np.float64] | None = None
-    unseen: NDArray[np.float64] | None = None
-    highest_rates: NDArray[np.float64] | None = None
+    verified_codes: Codes | None = None
+    verified_weight: Floats | None = None
+    unseen: Floats | None = None
+    highest_rates: Floats | None = None
     likely_rates: tuple[FlipRates, ...] = ()
 
     def _repr_html_(self) -> str:
@@ -153,23 +151,23 @@ class CleanRatioEstimate:
         return "labels wrong on purpose" if self.aimed else "labels wrong at random"
 
     @property
-    def wrong(self) -> NDArray[np.float64]:
+    def wrong(self) -> Floats:
         """How likely each label is wrong."""
         return _wrong(self.true_class, self.cells)
 
     @property
-    def checked(self) -> NDArray[np.int64]:
+    def checked(self) -> Codes:
         """Samples whose label somebody checked."""
         return np.flatnonzero(False if self.verified_codes is None else self.verified_codes >= 0)
 
     @property
-    def true_codes(self) -> NDArray[np.int64]:
+    def true_codes(self) -> Codes:
         """The given class of each sample, and the true one where somebody checked."""
         given, checked = self.cells.label_codes, self.verified_codes
         return given if checked is None else np.where(checked >= 0, checked, given)
 
     @property
-    def believed(self) -> NDArray[np.int64]:
+    def believed(self) -> Codes:
         """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
         return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
 
@@ -195,7 +193,7 @@ class CleanRatioEstimate:
         return self.verified is not None
 
     @property
-    def told_noise(self) -> NDArray[np.float64]:
+    def told_noise(self) -> Floats:
         """``noise``, where it is known of cells; NaN elsewhere: there it is what training goes by, not a finding."""
         return self.noise if self.names_cells else np.full_like(self.noise, np.nan)
 
@@ -208,7 +206,7 @@ class CleanRatioEstimate:
             return f"selects by losses, as if {percent(self.clean_ratio)} of the labels were right"
         return "leaves no sample out and only moves the shares of the groups"
 
-    def take(self, rows: NDArray[np.int64]) -> CleanRatioEstimate:
+    def take(self, rows: Codes) -> CleanRatioEstimate:
         """Return what is known of some of the samples; what holds for all of them stays."""
         cells = self.cells
         some: dict[str, Any] = {"cells": Cells(cells.host_codes[rows], cells.classes, cells.groups)}
@@ -217,13 +215,13 @@ class CleanRatioEstimate:
             some[name] = None if values is None else values[rows]
         return replace(self, **some)
 
-    def draw_labels(self, seed: int) -> NDArray[np.int64]:
+    def draw_labels(self, seed: int) -> Codes:
         """Draw a class for each sample by its chances; checked ones get theirs."""
         turns = np.random.default_rng(seed).random(len(self.cells))
         passed = np.cumsum(self.true_class, axis=1) < turns[:, None]
         return np.asarray(np.minimum(passed.sum(axis=1), self.cells.shape[0] - 1))
 
-    def next_to_verify(self, n: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def next_to_verify(self, n: int, seed: int = 0) -> tuple[Codes, Floats]:
         """Choose rows to check next, with weights for ``verified_weight``.
 
         Three quarters are at random, spread over the cells, so that rates stay unbiased; a quarter is where it is

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from fairsieve.label_noise.flip_model import (
@@ -27,10 +26,8 @@ from fairsieve.label_noise.flip_model import (
     true_sums,
 )
 from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors, with_groups
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.threads import map_in_threads
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth is only nearly right
 APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random

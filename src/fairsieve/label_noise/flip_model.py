@@ -22,13 +22,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, softmax
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from fairsieve.selection.cells import Codes, Flags, Floats
 
 RIDGE = 1.0  # of the weights, as in scikit-learn's LogisticRegression
 AIM_RIDGE = 1.0
@@ -55,7 +53,7 @@ class Observed:
         return len(self.labels)
 
     @cached_property
-    def own(self) -> NDArray[np.bool_]:
+    def own(self) -> Flags:
         """Whether each class is the label, (n, classes)."""
         return np.equal.outer(self.labels, np.arange(self.classes))
 
@@ -64,7 +62,7 @@ class Observed:
         """The weight of each sample in each group, (groups, n)."""
         return np.equal.outer(np.arange(self.group_count), self.groups) * self.weights
 
-    def take(self, rows: Codes | NDArray[np.bool_] | slice) -> Observed:
+    def take(self, rows: Codes | Flags | slice) -> Observed:
         """Return some of the samples."""
         labels, groups, weights = self.labels[rows], self.groups[rows], self.weights[rows]
         return Observed(self.design[rows], labels, groups, self.classes, self.group_count, weights)
@@ -279,7 +277,7 @@ def true_sums(observed: Floats, table: Floats) -> Floats:
     return np.asarray(np.maximum(np.einsum("zji,jz...->iz...", inverse, observed), 0.0))
 
 
-def _joint(model: FlipModel, observed: Observed) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+def _joint(model: FlipModel, observed: Observed) -> tuple[Floats, Floats, Flags, Floats]:
     """Compute the chance of each class to be true, of a flip if it is, whether it is the label, and of both."""
     chances = probabilities(observed.design @ model.weights)
     own = observed.own

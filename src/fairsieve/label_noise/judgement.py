@@ -46,9 +46,8 @@ from fairsieve.label_noise.true_counts import (
     undo_flips_of,
 )
 from fairsieve.metrics import accuracy_from_table, count_table, gaps_from_table, grouped_part, has_enough
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Flags, Floats
 
-Floats = NDArray[np.float64]
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
 
@@ -251,7 +250,7 @@ class Judgement:
         return None
 
     @cached_property
-    def enough(self) -> NDArray[np.bool_]:
+    def enough(self) -> Flags:
         """Which rates of which groups have people enough, whichever model; others would decide by chance.
 
         As many as are labelled so, and as many as are left where flips are undone.

@@ -26,10 +26,9 @@ from fairsieve.data.splits import COPIES
 from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.threads import one_thread
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 MOST = 8_000  # samples that are looked at

@@ -27,16 +27,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from fairsieve.intervals import wilson
 from fairsieve.label_noise.flip_model import climb
 from fairsieve.label_noise.verified import Verification, VerifiedRates
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer[Any]]
 Checks = tuple[Floats, Floats]  # weights of the checked rows, and of imagined checks (groups, classes)
 
 ODDS_AT_RANDOM, ODDS_BELIEVED = np.log(9.0), np.log(19.0)  # of a label to be right
@@ -127,7 +124,7 @@ def learn_true_class(
     return true_class, unseen, rates, _share_of_right(labels == codes, sums), model
 
 
-def _share_of_right(right: NDArray[np.bool_], sums: CheckedSums) -> tuple[float, float]:
+def _share_of_right(right: Flags, sums: CheckedSums) -> tuple[float, float]:
     """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
     rows, own, checks = sums.rows, sums.weights, sums.checks
     known = own[rows].sum() / own.sum()

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.true_classes import CheckedSums
-from fairsieve.selection.cells import Cells
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from fairsieve.selection.cells import Cells, Codes, Floats
 
 DRAWS = 1000
 FEWER_DRAWS = 400  # where there are many worlds, or checks to draw again

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.inputs import read_seed
@@ -18,11 +18,9 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import encode
+from fairsieve.selection.cells import Codes, Floats, encode
 from fairsieve.selection.ratios import positive_code
 from fairsieve.validation import shown
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ def measure_true_labels(
     return TrueMeasures(accuracy, disparity, on_right_labels.table, judged.basis, on_given)
 
 
-def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
+def _check_rows(rows: ArrayLike, every: int) -> Codes:
     """Check which rows of an estimate are meant: numbers from 0 on, or a mask."""
     chosen = np.asarray(rows)
     if chosen.dtype == bool and chosen.shape == (every,):

@@ -15,6 +15,9 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.optional import is_tensor
 from fairsieve.validation import check_choice, shown
 
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Missing = Literal["refuse", "own"]
 WIDEST = 2**16  # values between the least and the greatest that a table may have
 CHUNK = 2**18  # values looked at together, so that little is held besides the answer

@@ -18,6 +18,7 @@ from fairsieve.errors import InvalidInputError, spell
 from fairsieve.intervals import Score, newcombe, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reading.columns import InputTable, exact_value, parse_numbers
 from fairsieve.tabular.reading.read import read_data, read_table
@@ -49,7 +50,7 @@ class Answers:
     unsure: int
     unanswered: int
 
-    def over(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def over(self, rows: Codes) -> tuple[Codes, Floats]:
         """Return codes (−1 where nobody answered) and weights (1 there) of rows."""
         answers = self.frame.reindex(rows)
         return answers["code"].fillna(-1).to_numpy(np.int64), answers["weight"].fillna(1.0).to_numpy()
@@ -114,7 +115,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     return Answers(pd.DataFrame(columns, index=table.rows[order]), unsure, unanswered)
 
 
-def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
+def _find_rows(file: InputTable, table: InputTable) -> Codes:
     """Find the place in the table of every line of a file, by its number and checksum, or by its checksum alone."""
     absent = [name for name in NEEDED if name not in file.columns]
     if absent:
@@ -131,9 +132,7 @@ def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
     return _find_checksums(numbers, sums, file.name, table)
 
 
-def _find_checksums(
-    numbers: NDArray[np.float64], sums: Sequence[str | None], name: str, table: InputTable
-) -> NDArray[np.int64]:
+def _find_checksums(numbers: Floats, sums: Sequence[str | None], name: str, table: InputTable) -> Codes:
     """Find rows that stand elsewhere in the table: sorted in another way, or among others."""
     every = pd.DataFrame({"sum": row_checksums(table, np.arange(len(table)))})
     lines = pd.DataFrame({"number": numbers, "sum": sums})

@@ -25,7 +25,7 @@ from fairsieve.intervals import NORMAL, Score, average_of_shares, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import Judgement, judge
 from fairsieve.notions import find_notion
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
 
@@ -49,10 +49,6 @@ QUALITIES = {
     "recall": ("recall", "of those labelled {label}, predicted {label}"),
 }
 BINS = 10  # of probabilities
-
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Share(NamedTuple):

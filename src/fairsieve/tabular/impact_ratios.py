@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.intervals import wilson
+from fairsieve.selection.cells import Flags
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.reading.columns import find_column, parse_numbers
 
@@ -43,7 +43,7 @@ def ratio_interval(first: tuple[int, int], second: tuple[int, int]) -> tuple[flo
     return least, (product + root) / beside if beside > 0 else math.inf
 
 
-def rate_categories(categories: pd.Series, selected: NDArray[np.bool_]) -> pd.DataFrame:
+def rate_categories(categories: pd.Series, selected: Flags) -> pd.DataFrame:
     """Rate every category, the one that is selected most first; the last row counts those whose category is unknown.
 
     The rate that others are divided by is the highest among categories of 2 % of the data or more.

@@ -20,6 +20,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
 from fairsieve.label_noise.verified import check_verification
 from fairsieve.report.text import load_sentences
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.models import record_warnings
@@ -30,7 +31,6 @@ from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.validation import check_at_least
 
-Codes = NDArray[np.int64]
 Numbers = NDArray[np.float32]
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
 
@@ -228,7 +228,7 @@ def explain_labels(
     numbers: Numbers,
     columns: Sequence[str],
     places: Codes,
-    true_class: NDArray[np.float64] | None = None,
+    true_class: Floats | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[int, dict[str, float], list[str]]]:
     """Explain the labels of the rows at ``places`` by a model and by similar rows.
@@ -289,9 +289,7 @@ def _reference_rows(codes: Codes, places: Codes, seed: int) -> tuple[Codes, bool
     return np.sort(chosen), unseen
 
 
-def _fit_model(
-    numbers: Numbers, codes: Codes, asked: Numbers, classes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _fit_model(numbers: Numbers, codes: Codes, asked: Numbers, classes: int) -> tuple[Floats, Floats]:
     """Fit a logistic regression to given labels; return the chances of the rows ``asked`` about, and coefficients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

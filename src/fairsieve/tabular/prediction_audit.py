@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Floats
 from fairsieve.tabular.evaluation import (
     Calibration,
     Evaluation,
@@ -112,7 +111,7 @@ def audit_predictions(
     )
 
 
-def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.float64]:
+def _read_scores(table: InputTable, labels: Labels, column: str) -> Floats:
     """Read probabilities of the positive label."""
     if labels.positive is None:
         raise InvalidInputError(
@@ -136,7 +135,7 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
     return parsed.numbers
 
 
-def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> list[Calibration]:
+def _calibrate(cells: Cells, scores: Floats, labels: Labels) -> list[Calibration]:
     """Compare scores with what is found, in every group with enough people who have one."""
     known = ~np.isnan(scores)
     if not known.any() or labels.positive is None:
