@@ -120,9 +120,12 @@ def test_weights_ratios_and_selection_obey_their_laws(seed, classes, groups, fai
     assert model.ratios_.sum(axis=1) == pytest.approx(np.ones(len(model.classes_)))
     path = model.path_.iloc[min(1, model.n_iter_) :]  # the plain round is there to compare with
     chosen = model.path_.iloc[model.path_index_]
-    enough = 0.1 if path["gap"].min() <= 0.1 else path["gap"].min() + 0.1
-    assert chosen["gap"] <= enough
-    assert chosen["accuracy"] == path.loc[path["gap"] <= enough, "accuracy"].max()
+    if path["gap"].min() <= 0.1:
+        assert chosen["gap"] <= 0.1
+        assert chosen["accuracy"] == path.loc[path["gap"] <= 0.1, "accuracy"].max()
+    elif not model.is_plain_:  # a gap that chance may have narrowed is worth no accuracy
+        enough = path["gap"].min() + 0.1
+        assert chosen["accuracy"] >= path.loc[path["gap"] <= enough, "accuracy"].max()
     suspects = model.suspects()
     assert set(suspects["row"]).isdisjoint(model.sample_indices_)
     assert (suspects["label"] != suspects["suggested"]).all()
@@ -148,23 +151,41 @@ def test_random_flips_are_estimated_and_lower_the_weights():
     assert np.mean(rates) == pytest.approx(0.2, abs=0.05)
 
 
-def test_fairer_than_the_plain_booster():
-    train, test = make_synthetic(3000, seed=0), make_synthetic(3000, seed=100)
-    noisy = flip_uniform(train, 0.15, seed=0).labels
-    groups = {"sensitive_features": test.groups}
-    theirs = clone(BOOSTER).fit(train.features, noisy).predict(test.features)
-    for fairness, disparity in (
+@pytest.mark.parametrize(
+    ("booster", "remaining"),
+    [(LGBMClassifier(n_estimators=60, num_leaves=8, n_jobs=1, verbose=-1), 0.4), (BOOSTER, 0.85)],
+    ids=["usual", "coarse"],
+)
+@pytest.mark.parametrize(
+    ("fairness", "disparity"),
+    [
         ("equalized_odds", equalized_odds_disparity),
         ("demographic_parity", demographic_parity_disparity),
-    ):
-        found = []
-        for seed in range(3):
-            model = SieveClassifier(BOOSTER, fairness, clean_ratio=0.85, tolerance=0.03, random_state=seed)
-            ours = model.fit(train.features, noisy, sensitive_features=train.groups).predict(test.features)
-            found.append(((ours == test.labels).mean(), disparity(test.labels, ours, **groups)))
-        right, unequal = np.median(found, axis=0)
-        assert right > (theirs == test.labels).mean() - 0.04
-        assert unequal < 0.7 * disparity(test.labels, theirs, **groups)
+    ],
+)
+def test_fairer_than_the_plain_booster(booster, remaining, fairness, disparity):
+    """With any seed. Ten trees of four leaves are coarse: a fold's may be fair where those of all rows are not."""
+    train, test = make_synthetic(3000, seed=0), make_synthetic(20_000, seed=100)
+    noisy = flip_uniform(train, 0.15, seed=0).labels
+    groups = {"sensitive_features": test.groups}
+    theirs = clone(booster).fit(train.features, noisy).predict(test.features)
+    for seed in range(4):
+        model = SieveClassifier(booster, fairness, clean_ratio=0.85, tolerance=0.03, random_state=seed)
+        ours = model.fit(train.features, noisy, sensitive_features=train.groups).predict(test.features)
+        assert (ours == test.labels).mean() > (theirs == test.labels).mean() - 0.03
+        assert disparity(test.labels, ours, **groups) < remaining * disparity(test.labels, theirs, **groups)
+
+
+def test_gaps_of_the_folds_that_point_in_different_directions_are_not_taken_for_none():
+    """Together they have a gap of .11, and lose accuracy; the model of all rows has one of .18 (the plain one, .23)."""
+    train = make_synthetic(3000, seed=3)
+    noisy = flip_uniform(train, 0.15, seed=3).labels
+    model = SieveClassifier(BOOSTER, clean_ratio=0.85, tolerance=0.03, random_state=6)
+    model.fit(train.features, noisy, sensitive_features=train.groups)
+    found = model.comparison_
+    assert found.plain_gap - found.gap > 0.1 > found.plain_gap - found.gap - found.gap_error
+    assert model.is_plain_
+    assert model.predict(train.features).tolist() == model.plain_model_.predict(train.features).tolist()
 
 
 @pytest.mark.parametrize("kind", ["sparse", "polars", "list"])

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_chances
 from fairsieve.estimators._learner import Folds, TrainingTask
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.metrics import compared_rates
+from fairsieve.metrics import Rates, compared_rates
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import class_shares
@@ -379,12 +380,35 @@ class Rounds:
         counts = self.observe(self.decide(plain.probabilities), self.decide(fair.probabilities))
         return true_sums(counts, self.labels.table)
 
-    def observe(self, *predicted: Codes) -> Floats:
-        """Count the predictions of one or more models by observed label and group."""
-        labels, groups = self.cells.label_codes, self.cells.group_codes
+    def instability(self, state: Round) -> float:
+        """Return by how much the widest gap differs from fold to fold, in standard deviations beyond chance.
+
+        Models of the folds whose gaps point in different directions have a small gap together. The model of all
+        samples is one model, whose gap may be as wide as theirs. Below a chance of one in twenty, it is 0.
+        """
+        if not state.gaps:
+            return 0.0
+        gap, sizes, errors = state.gaps[0], [], []
+        compared, signs = Rates([gap.rate]), np.zeros((1, self.cells.shape[1]))
+        signs[0, [gap.high, gap.low]] = 1.0, -1.0
+        back = np.linalg.inv(self.labels.table)  # of each group, from observed to true classes
+        predicted = self.decide(state.probabilities)
+        for _, tested in self.fits.pairs:
+            observed = self.observe(predicted, rows=tested)
+            table = true_sums(observed, self.labels.table)
+            sizes.append(float((compared.of(table)[0] * signs).sum()))
+            added = np.einsum("glc,cgp->lgp", back, compared.derivative(table, signs))
+            errors.append(float((observed * added**2).sum()))
+        spread, chance = np.var(sizes, ddof=1) if len(sizes) > 1 else 0.0, float(np.mean(errors))
+        unlikely = chi2.isf(0.05, max(len(sizes) - 1, 1)) / max(len(sizes) - 1, 1)
+        return float(np.sqrt(spread - chance)) if spread > unlikely * chance else 0.0
+
+    def observe(self, *predicted: Codes, rows: Codes | slice = slice(None)) -> Floats:
+        """Count the predictions of one or more models by observed label and group, of all entries or some."""
+        codes = self.cells.label_codes, self.cells.group_codes, *predicted
         shape = *self.cells.shape, *[self.cells.shape[0]] * len(predicted)
-        place = np.ravel_multi_index((labels, groups, *predicted), shape)
-        counts: Any = np.bincount(place, self.labels.judged * self.counts + 1e-300, math.prod(shape))
+        place = np.ravel_multi_index(tuple(code[rows] for code in codes), shape)
+        counts: Any = np.bincount(place, (self.labels.judged * self.counts)[rows] + 1e-300, math.prod(shape))
         return np.asarray(counts.reshape(shape))
 
     def decide(self, probabilities: Floats) -> Codes:

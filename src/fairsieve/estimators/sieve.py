@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,8 +72,10 @@ class SieveClassifier(FairEstimator):
         estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
     tolerance : float in [0, 1], optional
         The largest difference between any two groups, in the rates that the notion compares, that may remain out of
-        fold. When None, 0.02, or one standard error of the widest gap where that is more; then the plain model is
-        kept where the fair one is not measurably better.
+        fold. Where no round reaches it, the most accurate of those is taken whose gap lies within a standard error of
+        the smallest one, and the plain model is kept where that is measurably worse. When None, 0.02, or one
+        standard error of the widest gap where that is more; then the plain model is kept where the fair one is not
+        measurably better.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
         What the fair model may cost at most in accuracy, out of fold, where no tolerance is named, at 95 % confidence,
         measured as :class:`~fairsieve.FairRobustClassifier` does; None for any.
@@ -302,14 +305,22 @@ class SieveClassifier(FairEstimator):
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
         together = [search.predict_together(rounds[0], each) for each in rounds]
         known = {"believed": bool(self.estimate_.credible), "held_out": self.cv is not None}
-        self._comparisons: dict[int, PlainComparison] = {
-            place: compare_models(together[place], settings, **known)
-            for place in range(len(rounds))
-            if settings.named_groups and place
-        }
-        best = self._choose_round(rounds, together, settings)
+        self._comparisons: dict[int, PlainComparison] = {}
+        for place in range(1, len(rounds)) if settings.named_groups else ():
+            found = compare_models(together[place], settings, **known)
+            # Of rows, and of models: the folds' models may have gaps that differ more than their rows explain.
+            error = float(np.hypot(found.gap_error, search.instability(rounds[place])))
+            self._comparisons[place] = replace(found, gap_error=error)
+        best = self._choose_round(search, together, settings)
         self.comparison_ = self._comparisons.get(best)
         return 0 if self._prefers_plain() else best
+
+    def _prefers_plain(self) -> bool:
+        """Say whether the plain model is to be kept, which a tolerance that no round reaches does not rule out."""
+        found = self.comparison_
+        if self.tolerance is not None and found is not None and found.gap > self.tolerance:
+            return found.verdict == "worse"
+        return super()._prefers_plain()
 
     def _remember(self, search: Rounds, fits: CrossFit, data: Samples, best: int) -> None:
         """Fit the classifier of the round that was chosen to all rows, and set what is known of each round."""
@@ -378,12 +389,31 @@ class SieveClassifier(FairEstimator):
         default = ROUNDS if self.tolerance is None else ROUNDS + 1
         return default if self.max_iter is None else self.max_iter
 
-    def _choose_round(self, rounds: list[Round], together: list[Floats], settings: SolverSettings) -> int:
-        """Return the place of a round: within the tolerance that was named, or of the best bargain."""
+    def _choose_round(self, search: Rounds, together: list[Floats], settings: SolverSettings) -> int:
+        """Return the place of a round: within the tolerance that was named, or of the best bargain.
+
+        Where no round reaches the tolerance, nobody should pay accuracy for a gap that chance alone may have narrowed:
+        the most accurate of the rounds is taken whose gaps lie within a standard error of the smallest one.
+        """
+        rounds = search.done_rounds
         if self.tolerance is None:
             best = choose_bargain(rounds, together, self.tolerance_, settings)
             return next(place for place, each in enumerate(rounds) if each is best)
-        return 1 + choose_point(rounds[1:], self.tolerance_) if len(rounds) > 1 else 0
+        if len(rounds) == 1:
+            return 0
+        fairest = min(rounds[1:], key=lambda each: each.gap)
+        if fairest.gap <= self.tolerance_:
+            return 1 + choose_point(rounds[1:], self.tolerance_)
+
+        def unsure(other: Round) -> float:  # by how much chance alone lets the two gaps differ
+            joint = search.predict_together(other, fairest)
+            error = compare_models(joint, settings, believed=True, held_out=True).gap_error
+            return max(self.tolerance_, error)
+
+        able = [
+            place for place, each in enumerate(rounds) if place and each.gap <= fairest.gap + unsure(each)
+        ]
+        return max(able, key=lambda place: (rounds[place].accuracy, -rounds[place].gap))
 
     def _choose(self, place: int) -> None:
         """Take another round."""
