@@ -9,6 +9,11 @@ What is known of the labels decides what the judgement stands on, its *basis*:
   world of its own: no label, all alike, one class, one group or one cell. An interval holds those of all worlds;
 - *given labels*: as they are, where no wrong label is indicated.
 
+Rows matter by their *kind* alone: label, group and what each model predicts. How many rows of each kind there are is
+drawn again many times (a Bayesian bootstrap, the same draws for all models, so that what two models share cancels), and
+each draw is turned from given into true classes. Where labels can be wrong in several ways that cannot be told apart,
+each way is a *world*, with counts of its own.
+
 A disparity is the largest of several differences. Its interval, and that of its change, come from tests of each
 difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can contain 0.
 """
@@ -17,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
@@ -33,20 +38,11 @@ from fairsieve.intervals import (
     needed_deviations,
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import MOST as MOST_SURVEYED
-from fairsieve.label_noise.true_counts import (
-    DRAWS,
-    FEWER_DRAWS,
-    Judged,
-    World,
-    count_as_given,
-    count_by_aim,
-    count_by_checks,
-    undo_flips,
-    undo_flips_of,
-)
+from fairsieve.label_noise.true_classes import CheckedSums
 from fairsieve.metrics import accuracy_from_table, count_table, gaps_from_table, grouped_part, has_enough
-from fairsieve.selection.cells import Cells, Flags, Floats
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
@@ -56,6 +52,108 @@ MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 FEW = 10  # people to measure on; rates of fewer are chance
 STEPS = 16  # on the way to the highest rates
 HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
+DRAWS = 1000
+FEWER_DRAWS = 400  # where there are many worlds, or checks to draw again
+BINS = 8  # of the chance that the given label is right, where counts go by chances
+BATCH = 4096  # clusters drawn together
+# Chances from which a label is taken to be wrong on purpose, the usual one first.
+SURELY_WRONG = (0.9, 0.5, 0.99)
+
+
+class Counts(NamedTuple):
+    """Counts by true class, group and prediction of one model: (classes, groups, classes), and draws of them."""
+
+    value: Floats
+    drawn: Floats
+
+
+World = list[Counts]  # one for each model
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is judged: given labels and groups, and what models predict, as codes.
+
+    Attributes
+    ----------
+    cells : Cells
+    predictions : sequence of integer arrays
+    weights : array of shape (n,)
+    clusters : integer array of shape (n,), optional
+        Rows of one number are drawn again together.
+    seed : int
+    """
+
+    cells: Cells
+    predictions: Sequence[Codes]
+    weights: Floats
+    clusters: Codes | None = None
+    seed: int = 0
+
+    def kinds(self, *, labels: Codes | None = None, more: Sequence[Codes] = ()) -> Kinds:
+        """Count the rows of each kind, by other labels or further codes if so wanted."""
+        given = self.cells.label_codes if labels is None else labels
+        columns = [given, self.cells.group_codes, *self.predictions, *more]
+        return Kinds([np.asarray(column, np.int64) for column in columns], self)
+
+
+class Kinds:
+    """How many rows there are of each kind.
+
+    Attributes
+    ----------
+    codes : integer array of shape (columns, kinds)
+        Label, group, and what each model predicts; further codes, if any.
+    masses : array of shape (kinds,)
+        The weights of the rows of each kind.
+    kind : integer array of shape (n,)
+        The kind of each row.
+    """
+
+    def __init__(self, columns: list[Codes], judged: Judged) -> None:
+        self.judged, self.shape = judged, judged.cells.shape
+        place = np.zeros(len(judged.weights), np.int64)
+        for column in columns:  # renumbered each time, so that many models do not overflow
+            place = np.unique(place * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+        _, first, self.kind = np.unique(place, return_index=True, return_inverse=True)
+        self.codes = np.stack(columns)[:, first]
+        self.masses = np.bincount(self.kind, judged.weights, len(first)).astype(np.float64)
+
+    def draw(self, rng: np.random.Generator, times: int) -> Floats:
+        """Draw the masses again, (times, kinds): each row, or cluster of rows, with an exponential weight.
+
+        The weights of many rows are drawn at once: their sum has a gamma distribution.
+        """
+        weights, clusters, size = self.judged.weights, self.judged.clusters, len(self.masses)
+        if clusters is None:
+            clusters = np.arange(len(weights))
+        pairs, pair = np.unique(clusters * size + self.kind, return_inverse=True)
+        shares = np.bincount(pair, weights, len(pairs))
+        cluster, kind = np.divmod(pairs, size)
+        mixed = np.bincount(cluster)[cluster] > 1  # of several kinds
+        sums, squares = (np.bincount(kind, np.where(mixed, 0, shares) ** power, size) for power in (1, 2))
+        people = np.divide(sums**2, squares, out=np.ones(size), where=squares > 0)
+        drawn = np.asarray(rng.gamma(people, size=(times, size)) * sums / people)
+        cluster, kind, shares = np.unique(cluster[mixed], return_inverse=True)[1], kind[mixed], shares[mixed]
+        for first in range(0, int(cluster.max(initial=-1)) + 1, BATCH):
+            in_batch = (cluster >= first) & (cluster < first + BATCH)
+            table = np.zeros((BATCH, size))
+            table[cluster[in_batch] - first, kind[in_batch]] = shares[in_batch]
+            drawn += rng.exponential(size=(times, BATCH)) @ table
+        return drawn
+
+    def tables(self, masses: Floats, model: int, chances: Floats | None = None) -> Floats:
+        """Sum masses by class, group and a model's prediction, (…, classes, groups, classes).
+
+        ``chances`` are those of each kind's classes, (kinds, classes); the class is the label when None.
+        """
+        classes, groups = self.shape
+        label, group, codes = self.codes[0], self.codes[1], self.codes[2 + model]
+        own_chances = np.eye(classes)[label] if chances is None else chances
+        place = np.zeros((len(label), groups, classes))
+        place[np.arange(len(label)), group, codes] = 1.0
+        spread = np.einsum("kc,kgp->kcgp", own_chances, place).reshape(len(label), -1)
+        return np.asarray(masses @ spread).reshape(*masses.shape[:-1], classes, groups, classes)
 
 
 class Claim(NamedTuple):
@@ -131,6 +229,7 @@ class Judgement:
     given: Judgement | None = None
     flawless: tuple[int, ...] = ()
     estimate: CleanRatioEstimate | None = None  # what is known of the labels, where they are not believed
+    _changes: dict[tuple[int, int], dict[str, Score]] = field(default_factory=dict, init=False)
 
     @property
     def on_given_labels(self) -> Judgement:
@@ -153,19 +252,13 @@ class Judgement:
             self._changes[first, second] = self._compare(first, second)
         return self._changes[first, second]
 
-    @cached_property
-    def _changes(self) -> dict[tuple[int, int], dict[str, Score]]:
-        return {}
-
     def _compare(self, first: int, second: int) -> dict[str, Score]:
         """Compute the change between two models in every world."""
         changes: dict[str, list[Score]] = {"accuracy": [], "disparity": []}
         for world in self.worlds():
             pair = world[first], world[second]
             before, after = ([accuracy_from_table(part) for part in one] for one in pair)
-            changes["accuracy"].append(
-                bound_value(float(after[0] - before[0]), np.asarray(after[1] - before[1]))
-            )
+            changes["accuracy"].append(bound_value(float(after[0] - before[0]), after[1] - before[1]))
             gaps = [self.gaps_between(*one) for one in pair]
             changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
         return {name: _widest(scores) for name, scores in changes.items()}
@@ -214,10 +307,8 @@ class Judgement:
         below, above = high < boundary, low >= boundary
         if below or above:
             return Claim("holds" if below == (name == "disparity") else "fails")
-        by_chance = self.on_given_labels.change(first, second)[name]
-        return Claim(
-            "cannot tell", rows_needed(found, boundary, by_chance, len(self.judged.weights), self.basis)
-        )
+        by_chance, count = self.on_given_labels.change(first, second)[name], len(self.judged.weights)
+        return Claim("cannot tell", rows_needed(found, boundary, by_chance, count, self.basis))
 
     def checks_to_tell(self, first: int = 0, second: int = -1) -> int | None:
         """Find how many labels, drawn at random, would have to be checked to tell whether groups are more alike.
@@ -285,10 +376,7 @@ class Judgement:
         """Compute every rate of every group."""
         classes = range(self.judged.cells.shape[0])
         told = [self.positive] if len(classes) == 2 and self.positive >= 0 else classes
-        names = [("accuracy", -1)]
-        for label in told:
-            names += [(name, label) for name in RATES]
-        found = []
+        names, found = [("accuracy", -1), *((name, label) for label in told for name in RATES)], []
         for name, label in names:
             rates, people = _rate(value, name, label)
             again, _ = _rate(drawn, name, label)
@@ -344,15 +432,15 @@ def judge(
     judged = Judged(cells, [np.asarray(codes, np.int64) for codes in predictions], weights, numbers, seed)
     as_given = count_as_given(judged)
     given = Judgement("given labels", judged, notion, positive, partial(list, [as_given]))
+    if estimate is None:
+        return given
     basis, worlds = _choose_worlds(judged, estimate, given)
-    if worlds is None:
+    if basis == "given labels":
         return given
     flawless: list[int] = []
-    if estimate is not None and basis == "verified labels":
-        rows, truth = estimate.checked, estimate.true_codes
-        flawless = [
-            model for model, codes in enumerate(judged.predictions) if (codes[rows] == truth[rows]).all()
-        ]
+    if basis == "verified labels":
+        rows, truth = estimate.checked, estimate.true_codes[estimate.checked]
+        flawless = [model for model, codes in enumerate(judged.predictions) if (codes[rows] == truth).all()]
     return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless), estimate)
 
 
@@ -366,25 +454,19 @@ def _chances(estimate: CleanRatioEstimate) -> Floats:
 
 
 def _choose_worlds(
-    judged: Judged, estimate: CleanRatioEstimate | None, given: Judgement
-) -> tuple[Basis, Callable[[], Iterable[World]] | None]:
-    """Choose what right labels are known from; None where the labels are believed."""
+    judged: Judged, estimate: CleanRatioEstimate, given: Judgement
+) -> tuple[Basis, Callable[[], Iterable[World]]]:
+    """Choose what right labels are known from."""
     [as_given] = given.worlds()
-    if estimate is None:
-        return "given labels", None
     groups = np.arange(judged.cells.shape[1])  # people without a group come last, and none may be here
     if estimate.unseen is not None and len(estimate.checked):
-        checked = count_by_checks(judged, estimate)
-        return "verified labels", partial(list, checked)
+        return "verified labels", partial(list, count_by_checks(judged, estimate))
     if estimate.acts and estimate.aimed:
-        aimed = count_by_aim(judged, estimate)
-        return "estimate", partial(list, aimed)
+        return "estimate", partial(list, count_by_aim(judged, estimate))
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
-        worlds = [
-            undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS))
-            for each in (found.spread(groups) for found in estimate.likely_rates)
-        ]
+        rates = [each.spread(groups) for each in estimate.likely_rates]
+        worlds = [undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS)) for each in rates]
         # Rows of which none was checked are judged by the rates that the checks of others show.
         return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates[:, groups])])
     if 1 - estimate.interval[0] > HARMLESS:
@@ -393,7 +475,7 @@ def _choose_worlds(
         ways = list(_ways_to_be_wrong(unknown, given))
         fewer = [one._replace(drawn=one.drawn[:FEWER_DRAWS]) for one in as_given]
         return "bounds", partial(map, partial(undo_flips, fewer), ways)
-    return "given labels", None
+    return "given labels", given.worlds
 
 
 def _ways_to_be_wrong(highest: Floats, given: Judgement) -> Iterator[Floats]:
@@ -455,11 +537,84 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
         columns = zip(*(one.groups for one in same), strict=True)
         scores = [[score for score in column if score is not None] for column in columns]
         rates.append(same[0]._replace(groups=[_widest(each) if each else None for each in scores]))
-    accuracy, disparity = (
-        _widest([one.accuracy for one in judged]),
-        _widest([one.disparity for one in judged]),
-    )
+    accuracy = _widest([one.accuracy for one in judged])
+    disparity = _widest([one.disparity for one in judged])
     return ModelJudgement(accuracy, disparity, rates, judged[0].table)
+
+
+# ---- Counts by true class
+
+
+def count_as_given(judged: Judged, labels: Codes | None = None) -> World:
+    """Believe the labels, those given or others."""
+    kinds, rng = judged.kinds(labels=labels), np.random.default_rng(judged.seed)
+    masses = kinds.draw(rng, DRAWS)
+    return [
+        Counts(kinds.tables(kinds.masses, model), kinds.tables(masses, model) + imagine(kinds, rng, DRAWS))
+        for model in range(len(judged.predictions))
+    ]
+
+
+def imagine(kinds: Kinds, rng: np.random.Generator, times: int) -> Floats:
+    """Draw imagined people, one in each cell, shared among the predictions: half a one of each with two classes.
+
+    Without them a rate that nobody speaks against would be certain (Jeffreys's prior).
+    """
+    classes = kinds.shape[0]
+    typical = kinds.masses.sum() / max(np.count_nonzero(kinds.judged.weights), 1)
+    return np.asarray(rng.gamma(1 / classes, size=(times, *kinds.shape, classes)) * typical)
+
+
+def undo_flips(given: World, rates: Floats, drawn_rates: Floats | None = None) -> World:
+    """Turn counts by given label into those by true class, for labels wrong at random at rates (classes, groups).
+
+    ``drawn_rates``, (draws, classes, groups), go with the draws of the rows.
+    """
+    again = rates if drawn_rates is None else drawn_rates
+    return [Counts(undo_flips_of(one.value, rates), undo_flips_of(one.drawn, again)) for one in given]
+
+
+def undo_flips_of(tables: Floats, rates: Floats) -> Floats:
+    """Invert the table of flips; a group keeps its size, and no count is below 0."""
+    inverse = np.linalg.inv(transitions(rates))  # (…, groups, true, given)
+    true = np.maximum(np.einsum("...zji,...jzp->...izp", inverse, tables), 0.0)
+    before, after = tables.sum(axis=-3, keepdims=True), true.sum(axis=-3, keepdims=True)
+    return np.asarray(true * np.divide(before, after, out=np.ones_like(after), where=after > 0))
+
+
+def count_by_checks(judged: Judged, estimate: CleanRatioEstimate) -> list[World]:
+    """Count by the chances of the true classes, corrected by the rows that somebody checked.
+
+    There are two worlds: in one each group is given imagined checks, since few checks may agree by chance; in the
+    other not, since those find wrong labels where none were.
+    """
+    chances, codes = estimate.unseen, estimate.verified_codes
+    if chances is None or codes is None:
+        raise ValueError("the estimate was not learnt from checked labels")
+    cells, rng = judged.cells, np.random.default_rng(judged.seed)
+    right = chances[np.arange(len(cells)), cells.label_codes]
+    kinds = judged.kinds(more=[np.minimum((right * BINS).astype(np.int64), BINS - 1)])
+    masses, totals = kinds.draw(rng, FEWER_DRAWS), np.maximum(kinds.masses, 1e-300)
+    weighted = chances * judged.weights[:, None]
+    by_kind = [np.bincount(kinds.kind, each, len(totals)) for each in weighted.T]
+    typical = np.stack(by_kind, axis=1) / totals[:, None]
+    rows, weights = (chances, codes, cells.group_codes), (judged.weights, estimate.verified_weight)
+    sums = [CheckedSums(*rows, each, cells.shape, *weights) for each in judged.predictions]
+    worlds: list[World] = []
+    for imagined in (True, False):
+        checks = sums[0].draw_checks(rng, FEWER_DRAWS, imagined=imagined)
+        drawn = [kinds.tables(masses, model, typical) for model in range(len(sums))]
+        worlds.append(
+            [Counts(one.table(), one.correct(each, checks)) for one, each in zip(sums, drawn, strict=True)]
+        )
+    return worlds
+
+
+def count_by_aim(judged: Judged, estimate: CleanRatioEstimate) -> list[World]:
+    """Take labels that look wrong on purpose for the other class, as surely as is usual, more and less so."""
+    wrong, likeliest = estimate.wrong, estimate.true_class.argmax(axis=1)
+    given = judged.cells.label_codes
+    return [count_as_given(judged, np.where(wrong > chance, likeliest, given)) for chance in SURELY_WRONG]
 
 
 # ---- What would tell
