@@ -81,17 +81,12 @@ def notice(decision: Decision, *lines: str) -> Notice:
     return Notice(title, decision.sentence, holds, [*lines, *steps])
 
 
-def _items(caption: str, texts: Sequence[str]) -> list[Block]:
-    """List texts, where there are any."""
-    return [Items(caption, texts)] if texts else []
-
-
 def _why(decision: Decision) -> list[Block]:
     """List the verdicts, failed ones first, the reasons, and what else to do."""
+    lists = [Items("Reasons", decision.reasons), Items("What else to do", decision.next_steps[1:])]
     return [
         *(Verdict(one.claim, one.source, HOLDS[one.status], one.sentence) for one in decision.verdicts),
-        *_items("Reasons", decision.reasons),
-        *_items("What else to do", decision.next_steps[1:]),
+        *(each for each in lists if each.texts),
     ]
 
 
@@ -107,7 +102,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         gaps_table(evaluation),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
-    listed = _items("Notes", notes)
+    listed = [Items("Notes", notes)] if notes else []
     folded: list[tuple[str, str, list[Block]]] = [
         ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
         ("groups", "Every rate", every),
@@ -149,17 +144,12 @@ def _list_settings(run: TableRun) -> dict[str, str]:
 def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
     evaluation, asked = audit.evaluation, audit.asked
-    rates = order_rates(evaluation)
-    basis = paragraphs("predictions_basis", audit=audit)
     scores = [
         *paragraphs("guide_scores", audit=audit),
         *calibration_figures(replace(evaluation, calibration=audit.calibration)),
         scores_table(audit.calibration),
     ]
-    every: list[Block] = [
-        rates_table("groups", f"Rates by {audit.groups.title}", evaluation.rates, evaluation),
-        gaps_table(evaluation),
-    ]
+    rates = rates_table("groups", f"Rates by {audit.groups.title}", evaluation.rates, evaluation)
     suspects = [Text(estimate_sentence(audit.estimate)), *suspects_table(audit.suspects, {})]
     settings = {
         "table": data_name(asked.data),
@@ -170,12 +160,12 @@ def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
         "rows without a prediction": f"{audit.left_out:,}",
     }
     sections = [
-        Section("rates", "Group by group", [rates_figure("groups", rates, evaluation)]),
-        Section("numbers", "The numbers", [*_why(decision), *basis]),
+        Section("rates", "Group by group", [rates_figure("groups", order_rates(evaluation), evaluation)]),
+        Section("numbers", "The numbers", [*_why(decision), *paragraphs("predictions_basis", audit=audit)]),
         *([] if audit.impact is None else [impact_section(audit.impact)]),
         *([Section("calibration", "What scores mean", scores)] if audit.calibration else []),
         Section("suspects", "Labels to check", suspects),
-        Section("groups", "Every rate", every, folded=True),
+        Section("groups", "Every rate", [rates, gaps_table(evaluation)], folded=True),
         Section("settings", "How this was made", [Facts("Settings", settings)], folded=True),
     ]
     lead = say("page.j2", "predictions_lead", {"audit": audit})
@@ -213,17 +203,15 @@ def _cell(value: Any) -> Cell:
 
 def overall_table(run: TableRun) -> Table:
     """Lay out accuracy and disparity of both models and what changes: for right labels, and on those given."""
-    judged, titles = run.evaluation.judged, ("accuracy", f"{find_notion(run.asked.fairness).title} disparity")
-    rows = []
-    sources = [("on the labels as given", judged.on_given_labels)]
-    if judged.basis != "given labels":
-        sources.insert(0, ("for right labels", judged))
-    for words, source in sources:
-        change = source.change(0, 1)
-        for name, title in zip(("accuracy", "disparity"), titles, strict=True):
-            rows.append(
-                [f"{title}, {words}", *(getattr(model, name) for model in source.models), change[name]]
-            )
+    judged, rows = run.evaluation.judged, []
+    titles = {"accuracy": "accuracy", "disparity": f"{find_notion(run.asked.fairness).title} disparity"}
+    sources = {"for right labels": judged, "on the labels as given": judged.on_given_labels}
+    for words, source in sources.items():
+        if source.basis == "given labels" and words == "for right labels":
+            continue
+        for name, change in source.change(0, 1).items():
+            models = [getattr(model, name) for model in source.models]
+            rows.append([f"{titles[name]}, {words}", *models, change])
     caption = "Accuracy and disparity, with 95 % intervals, on rows that the models did not see"
     return plain_table("overall", caption, ["measure", *models_of(run.evaluation), "change"], rows)
 
@@ -291,9 +279,8 @@ def scores_table(calibration: Sequence[Calibration]) -> Table:
         [one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in calibration
     ]
     titles = ["group", "people", "mean score", "have the label", "difference"]
-    return plain_table(
-        "calibration", "Scores and what is found, by group, on the labels as given", titles, rows
-    )
+    caption = "Scores and what is found, by group, on the labels as given"
+    return plain_table("calibration", caption, titles, rows)
 
 
 def impact_section(impact: pd.DataFrame) -> Section:
@@ -322,12 +309,9 @@ def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
         for one in used(run.problem.features)
         if not PERSONAL.search(one.column) and (one.kind == "numbers" or 2 * one.distinct <= len(table))
     ]
-    own_columns = {
-        "label": suspects["label"],
-        "suggested label": suspects["suggested_label"],
-        "group": suspects["group"],
-    }
-    return {**own_columns, **{one: rows.cells(one) for one in names[:MOST_FEATURES]}}
+    known = ("label", "suggested_label", "group")
+    values: dict[str, Sequence[Any]] = {name.replace("_", " "): suspects[name] for name in known}
+    return values | {name: rows.cells(name) for name in names[:MOST_FEATURES]}
 
 
 def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> list[Block]:
@@ -375,9 +359,8 @@ def rates_figure(name: str, rates: Sequence[Rate], evaluation: Evaluation) -> Fi
     looks = looks_of(map(group_name, evaluation.groups))  # the same in every figure
     both = len(evaluation.names) > 1
     scores = [score for rate in rates for model in rate.models for score in model if score is not None]
-    low = min((score.interval[0] for score in scores), default=0.0)
-    high = max((score.interval[1] for score in scores), default=1.0)
-    ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+    bounds = np.array([score.interval for score in scores] or [(0.0, 1.0)])
+    ends = math.floor(10 * bounds.min()) / 10 - 0.02, math.ceil(10 * bounds.max()) / 10 + 0.02
     kind: Literal["dumbbell", "points"] = "dumbbell" if both else "points"
     names = models_of(evaluation) if both else None
     panels = []
@@ -405,18 +388,14 @@ def order_rates(evaluation: Evaluation) -> list[Rate]:
 def trade_off_figure(run: TableRun) -> Figure:
     """Draw accuracy against disparity: the plain model, the fair one, and others on the way."""
     drawn = []
-    for point in run.trade_off[:2]:
-        x, y = point.disparity, point.accuracy
-        drawn.append(
-            Series(
-                point.title, [x.value], [y.value], "points", interval=[y.interval], x_interval=[x.interval]
-            )
-        )
+    for title, _, y, x in run.trade_off[:2]:
+        bounds = {"interval": [y.interval], "x_interval": [x.interval]}
+        drawn.append(Series(title, [x.value], [y.value], "points", **bounds))
     others = sorted(run.trade_off[2:], key=lambda point: point.disparity.value)
     if others:
-        xs, ys = [point.disparity.value for point in others], [point.accuracy.value for point in others]
-        titles = [point.title for point in others]
-        drawn.append(Series("others on the way", xs, ys, "points", labels=titles, dashed=True))
+        titles, _, ys, xs = zip(*others, strict=True)
+        places = [x.value for x in xs], [y.value for y in ys]
+        drawn.append(Series("others on the way", *places, "points", labels=titles, dashed=True))
     title = f"{find_notion(run.asked.fairness).title} disparity"
     caption = "Accuracy against disparity, for rows that the models did not see; up and left is better."
     return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
