@@ -171,7 +171,7 @@ def interrupt_inside(*_, **__):
         ),
         ("tabular.entry.read_model", "predict run people.csv -o new.csv", "Nothing was written."),
         (
-            "tabular.label_review.audit_table",
+            "tabular.audits.audit_table",
             "audit people.csv --label income --sensitive sex",
             "Nothing was w",
         ),

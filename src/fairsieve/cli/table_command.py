@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairsieve.tabular import AuditResult, TrainResult
-    from fairsieve.tabular.label_review import Audit
-    from fairsieve.tabular.prediction_audit import PredictionAudit
+    from fairsieve.tabular.audits import Audit, PredictionAudit
     from fairsieve.tabular.preparation import TableProblem
 
 
@@ -182,8 +181,7 @@ def review_command(
     from fairsieve import tabular
     from fairsieve.files import keep_inputs
     from fairsieve.report.text import quantity
-    from fairsieve.tabular.label_review import REVIEW_STAGES
-    from fairsieve.tabular.report.review_files import check_place, training_step
+    from fairsieve.tabular.label_review import REVIEW_STAGES, check_place, training_step
 
     check_place(out, force=force)
     for path in (out, out.with_suffix(".csv")):

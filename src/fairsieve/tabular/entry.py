@@ -17,20 +17,18 @@ from fairsieve.files import check_new, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
-from fairsieve.tabular import label_review, table_run
+from fairsieve.tabular import audits, label_review, table_run
+from fairsieve.tabular.audits import Audit, PredictionAudit, audit_predictions, find_impact_ratios, impact_csv
 from fairsieve.tabular.config import read_settings
 from fairsieve.tabular.decision import Decision, say
-from fairsieve.tabular.impact_ratios import find_impact_ratios, impact_csv
-from fairsieve.tabular.label_review import Audit, LabelReview
+from fairsieve.tabular.label_review import LabelReview, write_review
 from fairsieve.tabular.model_files import ARCHIVE, read_model
 from fairsieve.tabular.partitions.source import find_source
-from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.predictions import PartPredictions, Predictions, Predictor
 from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
 from fairsieve.tabular.reading.read import open_pipe, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
-from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import (
     AuditArguments,
     PredictArguments,
@@ -135,7 +133,7 @@ def audit(
         raise InvalidInputError(
             f"{spell('--score')} needs {spell('--prediction')}; got {score!r} alone: add it"
         )
-    audited = label_review.audit_table(asked, report)
+    audited = audits.audit_table(asked, report)
     if format is not None:
         audited = replace(audited, impact=find_impact_ratios(audited))
     return AuditResult(audited, decide_audit(audited))

@@ -1,10 +1,14 @@
-"""Estimate which labels of a table are wrong, choose rows that a person should check, and explain each."""
+"""Choose rows of a table whose labels a person should check, explain each, and write a page and a file to answer in."""
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,94 +20,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
-from fairsieve.label_noise.verified import check_verification
-from fairsieve.report.text import load_sentences
+from fairsieve.files import check_new, clear_stale, hold, move_together, output_errors, write_whole
+from fairsieve.report.page import fill_template
+from fairsieve.report.text import csv_text, load_sentences, writable
 from fairsieve.selection.cells import Codes, Floats
-from fairsieve.tabular.answers import row_checksums, tell_rates
+from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, row_checksums, unsure_word
+from fairsieve.tabular.audits import STAGES, Audit, audit_table
+from fairsieve.tabular.config import table_options
+from fairsieve.tabular.decision import estimate_sentence, group_name
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
-from fairsieve.tabular.models import record_warnings
-from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
-from fairsieve.tabular.reading.columns import InputTable, as_objects, find_column
+from fairsieve.tabular.preparation import TablePart
+from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.settings import TableSettings
+from fairsieve.tabular.reasons import new_page, verified_options
+from fairsieve.tabular.settings import TableSettings, data_name
 from fairsieve.validation import check_at_least
 
 Numbers = NDArray[np.float32]
-REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Audit(TableProblem):
-    """What the data say of themselves: a table in its roles, and what is estimated of its labels.
-
-    Attributes
-    ----------
-    estimate : CleanRatioEstimate
-        Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
-    suspects : DataFrame
-        The rows whose labels are more likely wrong than right, the surest first.
-    impact : DataFrame, optional
-        Selection rates and impact ratios, where they were asked for.
-    listed : InputTable, optional
-        The rows of the suspects, of a table in parts.
-    """
-
-    estimate: CleanRatioEstimate
-    suspects: pd.DataFrame
-    impact: pd.DataFrame | None = None
-    listed: InputTable | None = None
-
-    @property
-    def suspects_table(self) -> InputTable:
-        """The table that the rows of the suspects are in."""
-        return self.table if self.listed is None else self.listed
-
-
-def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
-    """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
-    report(REVIEW_STAGES[0])
-    problem = read_whole(asked)
-    part = problem.without_leaks
-    report(REVIEW_STAGES[1])
-    parts = problem.parts if len(part.values.columns) else None
-    with record_warnings(part) as warned:
-        if parts is None:
-            # Where all columns are leaks, nothing tells of the labels.
-            numbers = Preparation().fit(part.values).encode(part.values)
-            numbers = numbers if numbers.shape[1] else np.zeros((len(part), 1), np.float32)
-            coded = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
-        else:  # on the sample
-            parts.encode(part.values, asked.reading.missing, asked.dates)
-            table = parts.table(FairRobustClassifier(random_state=asked.seed), part)
-            checks = (part.facts.get(name) for name in ("verified_labels", "verified_weight"))
-            verified = check_verification(table.checked, *checks)
-            coded, rule = estimate_with_rule(table.checked, asked.seed, verified)
-    estimate, listed = named_estimate(coded, part), None
-    if parts is None:
-        suspects = _list_wrong(part, estimate)
-    else:
-        suspects, listed, count = parts.audit(table, rule if estimate.credible else None)
-        if count > len(suspects):
-            told = f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."
-            warned = [told, *warned]
-    leaks = [repr(name) for name in problem.train.values if name not in part.values]
-    if leaks:
-        told = f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer."
-        warned = [told, *warned]
-    problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
-    return Audit(**vars(problem), estimate=estimate, suspects=suspects, listed=listed)
-
-
-def _list_wrong(part: TablePart, estimate: CleanRatioEstimate) -> pd.DataFrame:
-    """List the rows whose labels are more likely wrong than right, the surest first."""
-    wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
-    rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
-    chances = estimate.true_class[rows]
-    columns = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
-    return part.named_suspects(pd.DataFrame(columns | {"probability": chances.max(axis=1)}))
+REVIEW_STAGES = (*STAGES, "choosing rows to check")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -314,3 +249,108 @@ def _find_neighbours(numbers: Numbers, codes: Codes, asked: Numbers) -> Codes:
 def _write_value(value: Any) -> str:
     """Write a value as people do."""
     return str(value) if isinstance(value, str) else "missing" if np.isnan(value) else f"{value:.6g}"
+
+
+# ---- The page, and the file for answers
+
+HEADER = ",".join(ANSWER_COLUMNS)
+
+
+def check_place(page: Path, *, force: bool = False) -> Path:
+    """Check that a page may be written and its file for answers beside it; return where that is.
+
+    Answers that somebody gave are never replaced, not even with ``force``.
+    """
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(
+            f"{spell('--out')} must be a page, whose name ends in .html; got {page}: the file for answers gets the "
+            "same name with .csv"
+        )
+    table = page.with_suffix(".csv")
+    answers = count_answers(table)
+    if answers:
+        raise InvalidInputError(
+            f"{spell('--out')} must not replace answers; {table} holds {answers:,}: name another page, such as -o "
+            f"{new_page(page)}, and add {spell('--verified', str(table))} to use them"
+        )
+    for path in (page, table):
+        check_new("--out", path, force=force)
+    return table
+
+
+def training_step(asked: TableSettings, table: Path) -> str:
+    """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
+    folder = next(path for number in count(2) if not (path := Path(f"run-{number}")).exists())
+    words = [
+        "fairsieve",
+        "train",
+        str(asked.data),
+        *table_options(asked),
+        *verified_options(*asked.verified, table),
+    ]
+    return shlex.join([*words, "-o", str(folder)])
+
+
+def write_review(review: LabelReview, page: Path, *, force: bool = False) -> Path:
+    """Write the page and the CSV file beside it, both or neither; return where that is."""
+    table = check_place(page, force=force)
+    contents = {table: _review_csv(review).encode(), page: _review_page(review, table.name).encode()}
+    with output_errors(page), hold(page.parent, wait=True):  # another review of the same name waits
+        clear_stale(page.parent, "review")
+        made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
+        with made as parts, hold(Path(parts)):
+            # Both are whole on the disk before either appears under its name.
+            for path, content in contents.items():
+                write_whole(Path(parts, path.name), content)
+            check_place(page, force=force)
+            move_together(Path(parts), list(contents))
+    return table
+
+
+def _review_csv(review: LabelReview) -> str:
+    """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
+    return writable("\n".join([HEADER, *("".join(_line(row)) for row in review.rows.itertuples()), ""]))
+
+
+def _line(row: Any) -> tuple[str, str]:
+    """Write what stands before and after the answer in a row's line."""
+    before = csv_text([[row.row, row.id, row.given_label, ""]])
+    return before.rstrip("\n"), f",{row.sampling_weight:.6g},{row.row_checksum}"
+
+
+def _review_page(review: LabelReview, file_name: str) -> str:
+    """Write the page on which a person answers; all text in it is shown as text, whatever it says."""
+    # Another choice of rows from the same table starts with no answers.
+    choice = sha256("".join(review.rows["row_checksum"]).encode()).hexdigest()[:16]
+    words = (*review.labels.classes, unsure_word(review.labels.classes))
+    rows = zip(review.rows.itertuples(), review.values.to_dict("records"), strict=True)
+    sheet = {
+        "label": review.asked.label,
+        "data": data_name(review.asked.data),
+        "estimate": estimate_sentence(review.estimate) if review.estimate.credible else None,
+        # What the answers are kept under in the browser.
+        "key": f"fairsieve-review-{review.asked.label}-{choice}",
+        "choices": list(review.labels.classes),
+        "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
+        "columns": list(review.values),
+        "header": HEADER,
+        "file_name": file_name,
+        "items": [_item(row, values, review) for row, values in rows],
+    }
+    return fill_template("review", sheet=sheet, rows=sheet["items"])
+
+
+def _item(row: Any, values: dict[Any, str], review: LabelReview) -> dict[str, Any]:
+    """Lay out one row, with what stands in its other columns."""
+    (before, after), classes = _line(row), review.labels.classes
+    details = [] if review.id_column is None else [f"{review.id_column} {row.id}"]
+    return {
+        "title": f"Row {row.row}",
+        "details": [*details, group_name(row.group if isinstance(row.group, str) else None)],
+        "given": classes.index(row.given_label),
+        "suggested": classes.index(row.suggested_label),
+        "reasons": row.reasons,
+        "values": [(name, values[name]) for name in dict.fromkeys((*row.matters, *values)) if name in values],
+        "before": before,
+        "after": after,
+    }

@@ -18,12 +18,11 @@ import numpy as np
 from fairsieve.intervals import Score, simultaneous, wilson
 from fairsieve.label_noise.judgement import rows_needed
 from fairsieve.tabular.answers import describe_answers, tell_revealed
+from fairsieve.tabular.audits import Audit, PredictionAudit
 from fairsieve.tabular.config import table_options, training_command
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
 from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
-from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.policy import POLICY
-from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.settings import TableSettings

@@ -23,13 +23,11 @@ from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, load_sentences, table_markdown, writable
 from fairsieve.tabular.answers import rate_records
+from fairsieve.tabular.audits import Audit, PredictionAudit, impact_csv
 from fairsieve.tabular.config import write_config
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
-from fairsieve.tabular.impact_ratios import impact_csv
-from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.model_files import ARCHIVE, trusted_types, write_model
-from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import free_name

@@ -31,9 +31,9 @@ from fairsieve.report.document import (
     looks_of,
 )
 from fairsieve.report.text import interval, number, percent, upper
+from fairsieve.tabular.audits import PredictionAudit
 from fairsieve.tabular.decision import Decision, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Rate
-from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.settings import data_name
