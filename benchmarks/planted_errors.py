@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.support.planted import RECIPES, plant
 
 from fairsieve import equalized_odds_disparity, tabular
-from fairsieve.tabular.decision import Choice
+from fairsieve.tabular.evaluation import Choice
 
 ERROR = 0.01
 MODELS = "plain", "fair"

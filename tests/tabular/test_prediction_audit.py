@@ -13,10 +13,10 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.decision import calibration_verdict, gaps_verdict
 from fairsieve.tabular.evaluation import ModelOutput, calibrate_scores, evaluate
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
-from fairsieve.tabular.reasons import calibration_verdict, gaps_verdict
 
 COUNT = 1200
 

@@ -20,12 +20,11 @@ from fairsieve.tabular.decision import (
     Step,
     TableVerdict,
     check_fail_on,
-    choose_model,
     decide,
+    decide_run,
     tell,
 )
-from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.reasons import decide_run
+from fairsieve.tabular.evaluation import Share, choose_model
 from fairsieve.tabular.table_run import DroppedCell, WithSensitive
 
 REASONS = st.lists(

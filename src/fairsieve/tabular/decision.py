@@ -2,25 +2,38 @@
 
 A decision is data: an outcome, verdicts, reasons and next steps, each a kind with its numbers. The sentences are in
 ``templates/decision.j2``, one macro for each kind, and read alike in the terminal, on the page, in the card and in
-``metrics.json``. Whoever finds a new reason adds a small function to :mod:`fairsieve.tabular.reasons` and a macro
-``reason_…`` to the template.
+``metrics.json``. To add a reason, write a function that takes a run or an audit and yields it, name it in the list that
+decides, and word it by a macro ``reason_…``. Which of two models is the better one is seen in
+:mod:`fairsieve.tabular.evaluation`; the stored one is judged here, by the rules that hold for any predictions.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, count
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fairsieve.intervals import Score
+import numpy as np
+
+from fairsieve.intervals import Score, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import rows_needed
 from fairsieve.report.text import load_sentences, upper
-from fairsieve.tabular.evaluation import Evaluation, is_useless
+from fairsieve.tabular.answers import describe_answers, tell_revealed
+from fairsieve.tabular.audits import Audit, PredictionAudit
+from fairsieve.tabular.config import table_options, training_command
+from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
 from fairsieve.tabular.policy import POLICY
+from fairsieve.tabular.reading.columns import note_kind
+from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.settings import TableSettings
+from fairsieve.tabular.table_notes import few_notes
+from fairsieve.tabular.table_run import TableRun
 from fairsieve.validation import check_choice
 
 Use = Literal["use", "cannot-tell", "do-not-use"]
@@ -289,121 +302,352 @@ def check_fail_on(value: str | None) -> Outcome | None:
     return value  # type: ignore[return-value]
 
 
-# ---- Which of two models to use
+# ---- Any predictions
 
-Chosen = Literal["use-fair", "keep-plain", "your-call", "cannot-tell"]
-Why = Literal[
-    "fairer",  # and as accurate, within the price
-    "more accurate",  # and no less fair
-    "no harm",  # it may be much fairer, is surely not noticeably less fair, and is as accurate
-    "trade",  # fairer, and it may cost more than the price
-    "other trade",  # more accurate, and perhaps less fair
-    "useless",  # it tells nobody apart
-    "neither",  # does the plain one
-    "worse",  # less accurate or less fair, and better in nothing
-    "alike",  # no difference that matters
-    "fair enough",  # the plain model has hardly a gap to narrow
-    "unknown",
+
+def _judge(bounds: list[tuple[float, float]], most: float) -> Status:
+    """Judge whether everything stays below a bound: what fails decides, then what cannot be told."""
+    if any(low > most for low, _ in bounds):
+        return "fails"
+    return "cannot tell" if any(high >= most for _, high in bounds) else "holds"
+
+
+def gaps_verdict(evaluation: Evaluation, model: int, most: float) -> TableVerdict:
+    """Judge whether all gaps between groups are small; one of many is only found wide beyond what chance gives many."""
+    gaps = [gap if gap.models[model].value >= 0 else gap.turned() for gap in evaluation.gaps]
+    if not gaps:
+        return TableVerdict("gaps", "cannot tell", facts={"gap": None, "most": most})
+    bounds = [(gap.at_once[model].interval[0], gap.models[model].interval[1]) for gap in gaps]
+    status = _judge(bounds, most)
+    surest = max(gaps, key=lambda gap: gap.at_once[model].interval[0])
+    worst = surest if status == "fails" else max(gaps, key=lambda gap: gap.models[model].value)
+    wide = worst.models[model].value > most  # to be found wide takes more than to be found narrow
+    score = worst.at_once[model] if wide else worst.models[model]
+    more = None
+    if status == "cannot tell":
+        asked = [(worst.rate.name, worst.rate.code, worst.low, worst.high)]
+        [by_chance] = evaluation.judged.on_given_labels.gaps(model, asked, len(gaps) if wide else 1)
+        more = _more_rows(evaluation, score, most, by_chance)
+    facts = {"most": most, "count": len(gaps), "more": more, **gap_facts(evaluation, worst, score)}
+    return TableVerdict("gaps", status, score.value, score.interval, facts)
+
+
+def _more_rows(evaluation: Evaluation, score: Score, boundary: float, by_chance: Score) -> int | None:
+    """Compute how many more rows would tell on which side of a boundary a number lies; None if rows would not."""
+    rows = rows_needed(score, boundary, by_chance, len(evaluation.cells), evaluation.judged.basis)
+    return None if rows is None or rows > POLICY.most_rows else rows - len(evaluation.cells)
+
+
+def gap_facts(evaluation: Evaluation, gap: Gap, score: Score) -> dict[str, Any]:
+    """Collect what is said of a gap between two groups."""
+    low, high = (group_name(evaluation.groups[place]) for place in (gap.low, gap.high))
+    return {"gap": gap.rate, "low": low, "high": high, "value": score.value, "bounds": score.interval}
+
+
+def guess_verdict(evaluation: Evaluation, model: int) -> TableVerdict:
+    """Judge whether a model is right more often than the commonest label for everyone."""
+    label, share = max(label_shares(evaluation, model).items(), key=lambda pair: pair[1])
+    accuracy = evaluation.judged.models[model].accuracy
+    low, high = accuracy.interval
+    status: Status = "holds" if low > share else "fails" if high < share else "cannot tell"
+    by_chance = evaluation.judged.on_given_labels.models[model].accuracy
+    facts = {"share": share, "label": label, "more": _more_rows(evaluation, accuracy, share, by_chance)}
+    return TableVerdict("guess", status, accuracy.value, accuracy.interval, facts)
+
+
+def _verdict_reasons(
+    verdicts: list[TableVerdict], evaluation: Evaluation, steps: Mapping[str, tuple[Step, ...]]
+) -> Iterator[Reason]:
+    """Turn verdicts into reasons."""
+    for verdict in verdicts:
+        if verdict.status == "fails":
+            yield Reason(f"{verdict.name}_fails", "do-not-use", verdict.facts, steps.get(verdict.name, ()))
+        elif verdict.status == "cannot tell":
+            facts = {"rows": len(evaluation.cells), "basis": evaluation.judged.basis, **verdict.facts}
+            yield Reason(f"{verdict.name}_unknown", "cannot-tell", facts)
+
+
+def _too_few(evaluation: Evaluation) -> Iterator[Reason]:
+    """Name the groups of too few people."""
+    for note in few_notes(evaluation.cells):
+        yield Reason("few", "cannot-tell", {"text": note}, (Step("few"),))
+
+
+def review_step(asked: TableSettings, rows: int = 50) -> Step:
+    """Have labels checked that nobody checked yet, and use the answers."""
+    if is_frame(asked.data):
+        return Step("review", {"words": [], "again": [], "rows": rows})
+    page = new_page(Path("review.html"))
+    words = [
+        "fairsieve",
+        "review",
+        str(asked.data),
+        *table_options(asked),
+        *verified_options(*asked.verified),
+    ]
+    words += ["--rows", str(rows)] if rows != 50 else []
+    again = verified_options(*asked.verified, page.with_suffix(".csv"))
+    return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
+
+
+def verified_options(*paths: Path) -> list[str]:
+    """Write the files with answers as options of a command."""
+    return [word for path in paths for word in ("--verified", str(path))]
+
+
+def new_page(page: Path) -> Path:
+    """Name a page that is not there yet, nor its file for answers.
+
+    >>> new_page(Path("no-such-folder/review.html")).name
+    'review.html'
+    """
+    pages = chain([page], (page.with_stem(f"{page.stem}-{number}") for number in count(2)))
+    return next(one for one in pages if not (one.exists() or one.with_suffix(".csv").exists()))
+
+
+# ---- A model
+
+
+def decide_run(run: TableRun) -> Decision:
+    """Decide which model to use, and whether the stored one can be used as it is."""
+    reasons = [one for find in RUN for one in find(run)]
+    facts = {"run": run, **run_facts(run)}
+    if run.verified is not None:
+        facts["revealed"] = tell_revealed(run.verified)
+    return decide("model", reasons, facts, outcome=run.choice.outcome, steps=_steps(run))
+
+
+def run_facts(run: TableRun) -> dict[str, Any]:
+    """Collect the rates that a decision speaks of: those in which groups lie farthest apart under the plain model."""
+    evaluation = run.evaluation
+    if not evaluation.widest:
+        return {"rate": None, "rates": []}
+    rate = evaluation.widest[0].rate
+    rows = zip(evaluation.groups, *rate.models, strict=True)
+    return {"rate": rate, "rates": [row for row in rows if row[0] is not None and None not in row]}
+
+
+def _steps(run: TableRun) -> Iterator[Step]:
+    """Say what to do about the choice: the command for each model, or what would tell."""
+    choice, asked = run.choice, run.asked
+    if choice.outcome == "your-call":
+        tolerance = asked.tolerance or 0.02
+        other = "plain" if choice.stored == "fair" else "fair"
+        words = training_command(asked, {"tolerance": None if other == "plain" else tolerance})
+        yield Step("store_other", {"other": other, "words": words, "tolerance": tolerance})
+    elif choice.outcome == "cannot-tell" and choice.rows:
+        yield Step("more_rows", {"more": choice.rows - len(run.evaluation.cells)})
+    elif choice.outcome == "cannot-tell":
+        yield review_step(asked, max(50, 10 * math.ceil((choice.checks or 0) / 10)))
+
+
+def _models(run: TableRun) -> Iterator[TableVerdict]:
+    """Judge the fair model beside the plain one, as the choice did."""
+    evaluation, choice = run.evaluation, run.choice
+    facts = {"run": run, "price": choice.price}
+    kept = evaluation.judged.keeps_accuracy(choice.price, 0, 1).verdict
+    yield TableVerdict("accuracy", kept, *choice.change["accuracy"], facts)
+    if not evaluation.gaps:
+        yield TableVerdict("fairness", "cannot tell", kind="fairness_of_few")
+        return
+    ends = [gap_facts(evaluation, gap, gap.at_once[model]) for model, gap in enumerate(evaluation.widest)]
+    alike = evaluation.judged.more_alike(0, 1).verdict
+    yield TableVerdict("fairness", alike, *choice.change["disparity"], {"run": run, "gaps": ends})
+
+
+def _stored(run: TableRun) -> Iterator[TableVerdict | Reason]:
+    """Judge the stored model by the rules that hold for any predictions."""
+    evaluation, model = run.evaluation, run.place
+    verdicts = [gaps_verdict(evaluation, model, max(POLICY.acceptable_gap, run.asked.tolerance or 0.0))]
+    yield from verdicts
+    yield from _verdict_reasons(verdicts, evaluation, {})
+    useless = uselessness(evaluation, model)
+    if useless is not None:
+        steps = (*_threshold_steps(run), *_rare_steps(run)) if useless.surely else _rare_steps(run)
+        yield Reason(useless.kind, "do-not-use" if useless.surely else "cannot-tell", {"it": useless}, steps)
+
+
+def _threshold_steps(run: TableRun) -> Iterator[Step]:
+    """Find people of a label that is hardly predicted by another threshold."""
+    labels, evaluation = run.problem.labels, run.evaluation
+    if len(labels.classes) == 2 and run.asked.threshold.is_default:
+        share = label_shares(evaluation, run.place)[labels.classes[labels.positive_code]]
+        auc = evaluation.of_everyone("auc", run.place)
+        facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
+        if share < 0.5:
+            yield Step("threshold", facts)
+
+
+def _rare_steps(run: TableRun) -> tuple[Step, ...]:
+    """Do something about a label that is hardly ever predicted."""
+    counts = run.problem.whole.cells.counts.sum(axis=1)
+    share, rarest = float(counts.min() / counts.sum()), int(counts.argmin())
+    if share < POLICY.rare_label:
+        facts = {"share": share, "count": int(counts.min()), "label": run.problem.labels.classes[rarest]}
+        return (Step("rare_label", facts),)
+    other = next(_other_model(run), None)
+    return (Step("columns"), *_try_models(run)) if other is None else other.steps
+
+
+def _try_models(run: TableRun) -> tuple[Step, ...]:
+    """Offer other kinds of model, where none were compared."""
+    return () if run.asked.model == "auto" else (Step("models"),)
+
+
+def _other_model(run: TableRun) -> Iterator[Reason]:
+    """Remark that another kind of model predicts these labels better than a linear one."""
+    tried = None if run.estimate is None else run.estimate.predictor
+    if run.trained.kind != "logistic" or tried is None or "linear" not in tried.losses:
+        return
+    linear, best = tried.losses["linear"], tried.losses[tried.name]
+    if linear - best >= POLICY.better_model:
+        facts = {"name": tried.name, "best": best, "linear": linear}
+        yield Reason("other_model", "use", facts, _try_models(run))
+
+
+def _leaks(run: TableRun) -> Iterator[Reason]:
+    """Refuse models that read the answer from a column."""
+    for note in run.notes:
+        if note_kind(note) == "leak":
+            yield Reason("leak", "do-not-use", {"text": note}, (Step("leak"),))
+
+
+def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
+    """Doubt a fair model that lost most of a cell for no known reason; warn of a cell that hardly counts."""
+    if run.choice.stored == "plain":
+        return
+    named = [cell for cell in run.dropped if cell.group is not None]
+    gone = [
+        cell
+        for cell in named
+        if cell.dropped.total >= POLICY.fewest
+        and cell.dropped.value >= POLICY.mostly_dropped + (cell.estimated_noise or 0.0)
+    ]
+    if gone:
+        ways = (Step("higher_ratio"), review_step(run.asked))
+        yield Reason("cells_dropped", "cannot-tell", {"cells": gone}, ways, warning=True)
+    weighed = [cell for cell in named if cell.effective_weight is not None]
+    if weighed:
+        least = min(weighed, key=lambda cell: cell.effective_weight or 0.0)
+        status: Status = "fails" if least.is_ignored else "holds"
+        facts = {"least": least}
+        yield TableVerdict("weight", status, least.effective_weight, facts=facts, source="training")
+    ignored = [cell for cell in weighed if cell.is_ignored]
+    if ignored:
+        yield Reason("ignored", "use", {"cells": ignored}, (Step("looser"),), warning=True)
+
+
+def _sensitive(run: TableRun) -> Iterator[Reason]:
+    """Say what learning from the sensitive columns would give, where it would help."""
+    tried = run.with_sensitive
+    if tried is not None and tried.both[1].value < tried.fair[1].value - POLICY.small_change:
+        yield Reason("sensitive", "use", {"it": tried, "title": run.problem.groups.title})
+
+
+def _suspects(run: TableRun) -> Iterator[Reason]:
+    """Remark that labels look wrong, or that nobody knows which are."""
+    steps = (review_step(run.asked),)
+    if run.is_inconclusive and run.estimate is not None:
+        yield Reason("unknown_labels", "use", {"it": run.estimate}, steps)
+    elif len(run.suspects):
+        yield Reason("suspects", "use", {"run": run}, steps)
+
+
+RUN: list[Callable[[TableRun], Iterator[TableVerdict | Reason]]] = [
+    _leaks,
+    _models,
+    _stored,
+    lambda run: _too_few(run.evaluation),
+    _dropped,
+    _sensitive,
+    _other_model,
+    _suspects,
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """Which of two models to use, and why.
+# ---- Labels
 
-    Attributes
-    ----------
-    outcome : {"use-fair", "keep-plain", "your-call", "cannot-tell"}
-    why : str
-    stored : {"plain", "fair"}
-        The model that is stored: the plain one, unless the fair one is to be used, or a named tolerance made the call.
-    change : dict of Score
-        Accuracy and disparity of the fair model less those of the plain one.
-    price : float
-        The accuracy that fairness may cost.
-    rows, checks : int or None
-        How many rows, or checked labels, in all would tell; None where they would not, or where it is told.
+
+def decide_audit(audit: Audit) -> Decision:
+    """Decide whether the labels of a table can be used as they are."""
+    facts = {}
+    if audit.answers is not None:
+        facts["revealed"] = tell_revealed(describe_answers(audit, audit.estimate)[0])
+    return decide("labels", _labels(audit), facts)
+
+
+def _labels(audit: Audit) -> Iterator[Reason]:
+    """Say whether labels look wrong; doubt it where one label is so rare that wrong ones would hardly show."""
+    estimate, steps = audit.estimate, (review_step(audit.asked),)
+    told = {"it": estimate}
+    if not estimate.credible:
+        yield Reason("unknown_labels", "cannot-tell", told, steps)
+        return
+    if round(estimate.wrong.mean(), 3) >= POLICY.wrong_labels:  # the share in the sentence, as it is written
+        yield Reason("wrong_labels", "do-not-use", told, steps)
+        yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
+    else:
+        sure = 1 - estimate.interval[0] <= POLICY.all_clear
+        yield Reason("wrong_labels", "use" if sure else "cannot-tell", told, steps)
+    counts = estimate.cells.counts.sum(axis=1)
+    share, rarest = float(counts.min() / counts.sum()), int(counts.argmin())
+    if share < POLICY.hardly_there:
+        facts = {"share": share, "label": str(estimate.cells.classes[rarest])}
+        yield Reason("rare_label", "cannot-tell", facts, steps)
+
+
+# ---- Predictions
+
+
+def decide_predictions(audit: PredictionAudit) -> Decision:
+    """Decide whether to use predictions that a table has already."""
+    evaluation = audit.evaluation
+    gaps = gaps_verdict(evaluation, 0, POLICY.acceptable_gap)
+    verdicts = [guess_verdict(evaluation, 0), gaps, *calibration_verdict(audit)]
+    return decide("predictions", [*verdicts, *_prediction_reasons(audit, verdicts)])
+
+
+def calibration_verdict(audit: PredictionAudit) -> Iterator[TableVerdict]:
+    """Judge whether scores mean what they say, in every group, for right labels.
+
+    One of many groups is only found wrong beyond what chance gives many.
     """
-
-    outcome: Chosen
-    why: Why
-    stored: Literal["plain", "fair"]
-    change: dict[str, Score]
-    price: float
-    rows: int | None = None
-    checks: int | None = None
-
-
-def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
-    """Choose between the models of a run; the stored model follows from it."""
-    change = evaluation.judged.change(0, 1)
-    price = max(POLICY.accuracy_price, asked.max_accuracy_loss or 0.0)
-    outcome, why = _decide(evaluation, change, price)
-    named = asked.tolerance is not None or asked.max_accuracy_loss is not None
-    if named and why in ("alike", "fair enough"):  # either will do, and the user has said which
-        outcome = "your-call"
-    stored: Literal["plain", "fair"] = "plain"
-    follows = outcome == "your-call" or (outcome == "cannot-tell" and not _loses(change))
-    if outcome == "use-fair" or (named and follows):
-        stored = "fair"
-    open_ = outcome == "cannot-tell" and evaluation.gaps
-    rows, checks = _needed(evaluation, change) if open_ else (None, None)
-    return Choice(
-        outcome=outcome, why=why, stored=stored, change=change, price=price, rows=rows, checks=checks
+    if not audit.calibration:
+        return
+    alone, at_once = (_calibration_errors(audit, compared) for compared in (1, len(audit.calibration)))
+    surely = [max(low, -high, 0.0) for _, (low, high) in at_once]
+    status = _judge(
+        [(least, max(map(abs, error.interval))) for least, error in zip(surely, alone, strict=True)],
+        POLICY.acceptable_gap,
     )
+    worst = int(np.argmax(surely if status == "fails" else [abs(error.value) for error in alone]))
+    error = (at_once if status == "fails" else alone)[worst]
+    facts = {"worst": audit.calibration[worst], "error": error, "label": audit.labels.positive}
+    yield TableVerdict("calibration", status, *error, facts)
 
 
-def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
-    """Say which model is better, where the intervals do."""
-    accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
-    fairer = evaluation.judged.more_alike(0, 1).verdict
-    small = _small(evaluation)
-    if is_useless(evaluation, 1):
-        return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
-    if not evaluation.gaps:  # no two groups have enough people to be compared
-        return "cannot-tell", "unknown"
-    if fairer == "holds":
-        kept = evaluation.judged.keeps_accuracy(price, 0, 1).verdict
-        return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
-    if accuracy[0] > 0:
-        if disparity[1] <= small:
-            return "use-fair", "more accurate"
-        # surely more accurate by what fairness may cost, and perhaps less fair
-        return (
-            ("your-call", "other trade")
-            if disparity[0] > 0 or accuracy[0] > price
-            else ("cannot-tell", "unknown")
-        )
-    if fairer == "fails" or (accuracy[1] < 0 and disparity[0] > -small):
-        return "keep-plain", "worse"
-    if -small <= disparity[0] and disparity[1] <= small:
-        return "keep-plain", "alike"
-    if evaluation.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
-        return "keep-plain", "fair enough"
-    if change["disparity"].value < 0 and disparity[1] <= POLICY.harmless and accuracy[0] >= -price:
-        return "use-fair", "no harm"
-    return "cannot-tell", "unknown"
+def _calibration_errors(audit: PredictionAudit, compared: int) -> list[Score]:
+    """Compute how many more have the label than scores say, with intervals that hold for ``compared`` groups."""
+    judged = audit.evaluation.judged
+    if judged.basis == "given labels":
+        shares = [one.observed for one in audit.calibration]
+        ends = [wilson(share.hits, share.total, simultaneous(compared)) for share in shares]
+        scores = [Score(share.value, end) for share, end in zip(shares, ends, strict=True)]
+    else:
+        every = judged.class_shares(audit.labels.positive_code, compared)
+        by_group = dict(zip(audit.evaluation.groups, every, strict=True))
+        scores = [by_group[one.group] for one in audit.calibration]
+    return [score.less(one.predicted) for score, one in zip(scores, audit.calibration, strict=True)]
 
 
-def _small(evaluation: Evaluation) -> float:
-    """Return the change of the disparity that few would act on."""
-    return max(POLICY.small_change, evaluation.judged.models[0].disparity.value / 5)
-
-
-def _loses(change: dict[str, Score]) -> bool:
-    """Return whether a fair model is measured to gain nothing and to lose something: never kept, whatever is named."""
-    accuracy, disparity = change["accuracy"].value, change["disparity"].value
-    return accuracy <= 0 <= disparity and accuracy != disparity
-
-
-def _needed(evaluation: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
-    """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
-    judged, score, small = evaluation.judged, change["disparity"], _small(evaluation)
-    count = len(evaluation.cells)
-    rows = [judged.more_alike(0, 1).rows]
-    if abs(score.value) < small:  # then the interval has to fit between two changes that do not matter
-        given = judged.on_given_labels.change(0, 1)["disparity"]
-        ends = [rows_needed(score, end, given, count, judged.basis) for end in (-small, small)]
-        rows.append(None if None in ends else max(each for each in ends if each is not None))
-    able = [each for each in rows if each is not None and count < each <= POLICY.most_rows]
-    return min(able, default=None), judged.checks_to_tell(0, 1)
+def _prediction_reasons(audit: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
+    """Turn verdicts into reasons, name groups of too few people, and doubt the labels themselves."""
+    predicted = audit.evaluation.predicted[0]
+    if len(predicted) == 1:
+        facts: dict[str, Any] = {"label": next(iter(predicted))}
+        yield Reason("predictions_one_label", "do-not-use", facts, (Step("look_at_threshold"),))
+    steps = {name: (Step(name),) for name in ("guess", "gaps", "calibration")}
+    yield from _verdict_reasons(verdicts, audit.evaluation, steps)
+    yield from _too_few(audit.evaluation)
+    if not audit.estimate.credible or len(audit.suspects):
+        yield Reason("labels_in_doubt", "use", {"it": audit.estimate}, (Step("check_labels"),))

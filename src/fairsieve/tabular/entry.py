@@ -20,14 +20,13 @@ from fairsieve.report.text import percent
 from fairsieve.tabular import audits, label_review, table_run
 from fairsieve.tabular.audits import Audit, PredictionAudit, audit_predictions, find_impact_ratios, impact_csv
 from fairsieve.tabular.config import read_settings
-from fairsieve.tabular.decision import Decision, say
+from fairsieve.tabular.decision import Decision, decide_audit, decide_predictions, decide_run, say
 from fairsieve.tabular.label_review import LabelReview, write_review
 from fairsieve.tabular.model_files import ARCHIVE, read_model
 from fairsieve.tabular.partitions.source import find_source
 from fairsieve.tabular.predictions import PartPredictions, Predictions, Predictor
 from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
 from fairsieve.tabular.reading.read import open_pipe, with_columns
-from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report import files
 from fairsieve.tabular.settings import (
     AuditArguments,

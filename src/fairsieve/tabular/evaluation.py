@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,12 @@ from sklearn.metrics import average_precision_score
 from fairsieve import notions
 from fairsieve.intervals import NORMAL, Score, average_of_shares, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.judgement import Judgement, judge
+from fairsieve.label_noise.judgement import Judgement, judge, rows_needed
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
+from fairsieve.tabular.settings import TableSettings
 
 # What a rate is called, whose share it is, and the share of what.
 TITLES = {
@@ -564,3 +565,118 @@ def calibrate_scores(
             told = [describe(rows) for rows in bins if len(rows) >= POLICY.fewest]
             groups_calibrated.append(Calibration(model, group, label, told, *describe(inside)))
     return groups_calibrated
+
+
+# ---- Which of two models to use
+
+Chosen = Literal["use-fair", "keep-plain", "your-call", "cannot-tell"]
+Why = Literal[
+    "fairer",  # and as accurate, within the price
+    "more accurate",  # and no less fair
+    "no harm",  # it may be much fairer, is surely not noticeably less fair, and is as accurate
+    "trade",  # fairer, and it may cost more than the price
+    "other trade",  # more accurate, and perhaps less fair
+    "useless",  # it tells nobody apart
+    "neither",  # does the plain one
+    "worse",  # less accurate or less fair, and better in nothing
+    "alike",  # no difference that matters
+    "fair enough",  # the plain model has hardly a gap to narrow
+    "unknown",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which of two models to use, and why.
+
+    Attributes
+    ----------
+    outcome : {"use-fair", "keep-plain", "your-call", "cannot-tell"}
+    why : str
+    stored : {"plain", "fair"}
+        The model that is stored: the plain one, unless the fair one is to be used, or a named tolerance made the call.
+    change : dict of Score
+        Accuracy and disparity of the fair model less those of the plain one.
+    price : float
+        The accuracy that fairness may cost.
+    rows, checks : int or None
+        How many rows, or checked labels, in all would tell; None where they would not, or where it is told.
+    """
+
+    outcome: Chosen
+    why: Why
+    stored: str
+    change: dict[str, Score]
+    price: float
+    rows: int | None = None
+    checks: int | None = None
+
+
+def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
+    """Choose between the models of a run; the stored model follows from it."""
+    change = evaluation.judged.change(0, 1)
+    price = max(POLICY.accuracy_price, asked.max_accuracy_loss or 0.0)
+    outcome, why = _decide(evaluation, change, price)
+    named = asked.tolerance is not None or asked.max_accuracy_loss is not None
+    if named and why in ("alike", "fair enough"):  # either will do, and the user has said which
+        outcome = "your-call"
+    follows = outcome == "your-call" or (outcome == "cannot-tell" and not _loses(change))
+    stored = "fair" if outcome == "use-fair" or (named and follows) else "plain"
+    choice = Choice(outcome=outcome, why=why, stored=stored, change=change, price=price)
+    if outcome != "cannot-tell" or not evaluation.gaps:
+        return choice
+    rows, checks = _needed(evaluation, change)
+    return replace(choice, rows=rows, checks=checks)
+
+
+def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
+    """Say which model is better, where the intervals do."""
+    accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
+    fairer = evaluation.judged.more_alike(0, 1).verdict
+    small = _small(evaluation)
+    if is_useless(evaluation, 1):
+        return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
+    if not evaluation.gaps:  # no two groups have enough people to be compared
+        return "cannot-tell", "unknown"
+    if fairer == "holds":
+        kept = evaluation.judged.keeps_accuracy(price, 0, 1).verdict
+        return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
+    if accuracy[0] > 0:
+        if disparity[1] <= small:
+            return "use-fair", "more accurate"
+        if disparity[0] > 0 or accuracy[0] > price:  # perhaps less fair, and surely worth more than the price
+            return "your-call", "other trade"
+        return "cannot-tell", "unknown"
+    if fairer == "fails" or (accuracy[1] < 0 and disparity[0] > -small):
+        return "keep-plain", "worse"
+    if -small <= disparity[0] and disparity[1] <= small:
+        return "keep-plain", "alike"
+    if evaluation.judged.models[0].disparity.interval[1] < POLICY.acceptable_gap:
+        return "keep-plain", "fair enough"
+    if change["disparity"].value < 0 and disparity[1] <= POLICY.harmless and accuracy[0] >= -price:
+        return "use-fair", "no harm"
+    return "cannot-tell", "unknown"
+
+
+def _small(evaluation: Evaluation) -> float:
+    """Return the change of the disparity that few would act on."""
+    return max(POLICY.small_change, evaluation.judged.models[0].disparity.value / 5)
+
+
+def _loses(change: dict[str, Score]) -> bool:
+    """Return whether a fair model is measured to gain nothing and to lose something: never kept, whatever is named."""
+    accuracy, disparity = change["accuracy"].value, change["disparity"].value
+    return accuracy <= 0 <= disparity and accuracy != disparity
+
+
+def _needed(evaluation: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
+    """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
+    judged, score, small = evaluation.judged, change["disparity"], _small(evaluation)
+    count = len(evaluation.cells)
+    rows = [judged.more_alike(0, 1).rows]
+    if abs(score.value) < small:  # then the interval has to fit between two changes that do not matter
+        given = judged.on_given_labels.change(0, 1)["disparity"]
+        ends = [rows_needed(score, end, given, count, judged.basis) for end in (-small, small)]
+        rows.append(None if None in ends else max(each for each in ends if each is not None))
+    able = [each for each in rows if each is not None and count < each <= POLICY.most_rows]
+    return min(able, default=None), judged.checks_to_tell(0, 1)

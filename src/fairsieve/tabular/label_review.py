@@ -27,13 +27,12 @@ from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, row_checksums, unsure_word
 from fairsieve.tabular.audits import STAGES, Audit, audit_table
 from fairsieve.tabular.config import table_options
-from fairsieve.tabular.decision import estimate_sentence, group_name
+from fairsieve.tabular.decision import estimate_sentence, group_name, new_page, verified_options
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.reasons import new_page, verified_options
 from fairsieve.tabular.settings import TableSettings, data_name
 from fairsieve.validation import check_at_least
 

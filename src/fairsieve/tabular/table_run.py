@@ -20,8 +20,7 @@ from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import judge
 from fairsieve.tabular.answers import describe_answers
-from fairsieve.tabular.decision import Choice, choose_model
-from fairsieve.tabular.evaluation import Evaluation, ModelOutput, Share, evaluate
+from fairsieve.tabular.evaluation import Choice, Evaluation, ModelOutput, Share, choose_model, evaluate
 from fairsieve.tabular.models import PathPoint, TrainedModels, fit_models, predict, record_warnings
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, deal_folds, named_estimate, read_problem
