@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,24 +19,24 @@ from fairsieve.benchmark.workers import Work, run_and_record
 from fairsieve_reproduction.experiments import Experiment, Results, Scope
 from fairsieve_reproduction.methods.registry import METHODS
 
-# Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
+# Seconds of a training, roughly; FR-Train takes so many times as long.
 EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
-FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
+FR_TRAIN_FACTOR = 10
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One call of a worker: a run, or a choice of hyperparameters (seed None)."""
+    """One call of a worker: a run, or a choice of hyperparameters (seed None), which takes several trainings."""
 
     experiment: Experiment
     seed: int | None
     work: Work
+    trainings: int = 1
 
     @property
     def expected(self) -> float:
         """The seconds to expect of it."""
-        factor = TUNING_FACTOR if self.seed is None else 1
-        return EXPECTED[self.experiment.data] * factor * (FR_TRAIN_FACTOR if self.is_slow else 1)
+        return EXPECTED[self.experiment.data] * self.trainings * (FR_TRAIN_FACTOR if self.is_slow else 1)
 
     @property
     def is_slow(self) -> bool:
@@ -44,9 +45,18 @@ class _Job:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Slow ones first, runs on one problem together."""
-        each, seed = self.experiment, -1 if self.seed is None else self.seed
-        return list(EXPECTED).index(each.data), not self.is_slow, each.noise, each.rate, seed, each.method
+        """Slow ones first, runs on one problem together; the slowest choices first, which everything waits for."""
+        each = self.experiment
+        if self.seed is None:
+            return -self.expected, each.method
+        return (
+            list(EXPECTED).index(each.data),
+            not self.is_slow,
+            each.noise,
+            each.rate,
+            self.seed,
+            each.method,
+        )
 
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
@@ -93,7 +103,9 @@ def _tuning_jobs(experiments: Sequence[Experiment], results: Results, *, pace: b
         given = None if pace else dict(chosen["hyperparameters"]) if chosen else {}
         asked = results.scope.tuning_settings(each, given)
         if fingerprint(asked) not in results.records:
-            jobs.append(_Job(each, None, partial(_choose_once, each, results.scope, given)))
+            folds = 1 if METHODS[each.method].uses_validation else asked["folds"]
+            trainings = math.prod(map(len, asked["grid"].values())) * len(asked["seeds"]) * folds
+            jobs.append(_Job(each, None, partial(_choose_once, each, results.scope, given), trainings))
     return jobs
 
 

@@ -57,7 +57,7 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
 @published
 def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "Of 54 claims" in reproduce("figure1", "--judge-only")
+    assert "Of 55 claims" in reproduce("figure1", "--judge-only")
     for name in ("claims.csv", "comparisons.csv"):
         assert (tmp_path / "reproduced" / name).read_bytes() == (PUBLISHED / name).read_bytes()
     page = re.sub(r"<[^>]*>|\s+", " ", (tmp_path / "reproduced" / "reproduction.html").read_text("utf-8"))

@@ -215,11 +215,12 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
             "threshold-optimizer needs a group with samples of both classes; there is none"
         )
     regression, rows = _regression().fit(data.features, targets), np.isin(groups, complete)
-    model = _import_fairlearn("postprocessing").ThresholdOptimizer(
-        estimator=regression,
-        constraints=CONSTRAINTS[given.settings.fairness],
-        prefit=True,
-        predict_method="predict_proba",
+    optimizer, constraint = (
+        _import_fairlearn("postprocessing").ThresholdOptimizer,
+        CONSTRAINTS[given.settings.fairness],
+    )
+    model = optimizer(
+        estimator=regression, constraints=constraint, prefit=True, predict_method="predict_proba"
     )
     with _quiet():
         model.fit(data.features[rows], targets[rows], sensitive_features=groups[rows])
@@ -227,13 +228,10 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
 
     def predict(samples: Samples) -> NDArray[Any]:
         asked = np.array([codes[str(value)] for value in samples.groups])
-        wide = samples.features.astype(
-            np.float64
-        )  # fairlearn writes chances of double precision over the scores
-        predicted = model.predict(wide, sensitive_features=asked, random_state=given.seed)
-        return _decode(
-            np.where(np.isin(asked, complete), predicted, regression.predict(samples.features)), data
-        )
+        # fairlearn writes chances of double precision over the scores.
+        wide = samples.features.astype(np.float64)
+        fair = model.predict(wide, sensitive_features=asked, random_state=given.seed)
+        return _decode(np.where(np.isin(asked, complete), fair, regression.predict(samples.features)), data)
 
     return Trained(predict=predict, indices=np.arange(len(data)))
 

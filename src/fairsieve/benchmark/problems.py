@@ -29,15 +29,8 @@ from fairsieve.tabular.settings import TableSettings
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_choice
 
-NOISES = (
-    "none",
-    "label",
-    "group-targeted",
-    "label-without-group",
-    "group-targeted-without-group",
-    "uniform",
-    "greedy",
-)
+ATTACKS = ("label", "group-targeted")
+NOISES = ("none", *ATTACKS, *(f"{name}-without-group" for name in ATTACKS), "uniform", "greedy")
 
 
 def add_noise(
@@ -168,16 +161,14 @@ def measure(
     [0.25, 0.0]
     """
     cells, (classes, groups) = samples.cells, samples.cells.shape
-    kinds = np.zeros((len(samples), classes * groups * classes))
-    kinds[np.arange(len(samples)), cells.codes.astype(np.int64) * classes
-          + samples.with_labels(predicted).cells.label_codes] = 1.0  # fmt: skip
+    codes = cells.codes.astype(np.int64) * classes + samples.with_labels(predicted).cells.label_codes
+    kinds = np.eye(classes * groups * classes)[codes]
     people = kinds.sum(axis=0).reshape(classes, groups, classes)
     weights = np.ones(len(samples)) if weights is None else weights
     tables = (weights @ kinds).reshape(*weights.shape[:-1], classes, groups, classes)
-    measures = {"accuracy": accuracy_from_table(tables)}
-    for name in NOTIONS:
-        measures[name] = disparity_from_table(tables, name, counted=has_enough(people, name, fewest))
-    return measures
+    return {"accuracy": accuracy_from_table(tables)} | {
+        name: disparity_from_table(tables, name, counted=has_enough(people, name, fewest)) for name in NOTIONS
+    }
 
 
 # Somebody's own table: repeated splits, with labels as they are, with flips added, or with verified ones.
@@ -263,19 +254,11 @@ def _split(part: TablePart, seed: int) -> list[NDArray[np.int64]]:
 
 
 def _samples(
-    whole: TableProblem,
-    part: TablePart,
-    labels: NDArray[np.int64],
-    prepared: Preparation,
-    rows: NDArray[np.int64],
+    whole: TableProblem, part: TablePart, labels: NDArray[np.int64], prepared: Preparation, rows: NDArray[Any]
 ) -> Samples:
-    return Samples(
-        prepared.transform(part.take(rows).values),
-        labels[rows],
-        part.groups.codes[rows].astype(np.int64),
-        classes=list(range(len(whole.labels.classes))),
-        group_values=list(range(len(whole.groups.names))),
-    )
+    features, groups = prepared.transform(part.take(rows).values), part.groups.codes[rows].astype(np.int64)
+    classes, values = (list(range(len(names))) for names in (whole.labels.classes, whole.groups.names))
+    return Samples(features, labels[rows], groups, classes=classes, group_values=values)
 
 
 def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.int64]:

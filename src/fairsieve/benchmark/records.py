@@ -86,18 +86,13 @@ def _is_result(record: Record) -> bool:
         return isinstance(record["error"], str)
     if "tuning" in settings:
         return isinstance(record.get("hyperparameters"), dict) and isinstance(record.get("candidates"), list)
-    metrics = record.get("metrics")
     if settings.get("history") and not isinstance(record.get("history"), dict):
         return False
-    numbers: list[Any] = [None]
-    if isinstance(metrics, dict):
-        needed = ("accuracy", settings.get("fairness", EO))
-        numbers = [*metrics.values(), *(metrics.get(name) for name in needed)]
-    # Numbers that a double can hold, or NaN.
-    return all(
-        type(value) in (int, float) and not abs(value) > LARGEST
-        for value in (*numbers, record.get("seconds"))
-    )
+    metrics, needed = record.get("metrics"), {"accuracy", settings.get("fairness", EO)}
+    if not isinstance(metrics, dict) or not needed <= metrics.keys():
+        return False
+    numbers = *metrics.values(), record.get("seconds")  # that a double can hold, or NaN
+    return all(type(value) in (int, float) and not abs(value) > LARGEST for value in numbers)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

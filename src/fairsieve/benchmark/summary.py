@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +80,9 @@ def summarise(asked: Comparison, methods: Sequence[Method], records: Sequence[Re
     judged = estimate = None
     if asked.table is not None and not verified and present:
         judged, estimate = judge_on_table(asked, asked.table, [done[method.name] for method in present])
-    lines = []
+    lines, measures = [], ("accuracy", asked.fairness)
     for method in methods:
-        mine, measures = done[method.name], ("accuracy", asked.fairness)
+        mine = done[method.name]
         runs = mine.values()
         given = [float(np.mean([run["metrics"][name] for run in runs])) for name in measures if mine]
         times = [[run[key] for run in runs if key in run] for key in ("seconds", "tuning_seconds")]
@@ -180,18 +181,12 @@ def compare_verified(mine: Runs, theirs: Runs, name: str, problem: NoisyProblem)
     test, weights = problem.test, problem.weights
     assert weights is not None
 
+    def mean(runs: Runs, own: NDArray[np.float64]) -> Any:
+        predicted = (np.array(run["predicted"]) for run in runs.values())
+        return np.mean([measure(each, test, own, problem.fewest)[name] for each in predicted], axis=0)
+
     def apart(own: NDArray[np.float64]) -> NDArray[np.float64]:
-        one, other = (
-            np.mean(
-                [
-                    measure(np.array(run["predicted"]), test, own, problem.fewest)[name]
-                    for run in runs.values()
-                ],
-                axis=0,
-            )
-            for runs in (mine, theirs)
-        )
-        return np.asarray(one - other)
+        return np.asarray(mean(mine, own) - mean(theirs, own))
 
     rng = np.random.default_rng(0)
     draws = rng.multinomial(len(test), np.full(len(test), 1 / len(test)), size=DRAWS)

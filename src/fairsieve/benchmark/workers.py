@@ -200,9 +200,7 @@ def _open_dask(place: str, stack: ExitStack) -> None:
     try:
         stack.enter_context(distributed.Client(f"tcp://{place}", timeout="20s"))
     except OSError as error:
-        raise WorkerError(
-            f"no dask scheduler answers at {place}: start one there with `dask scheduler`"
-        ) from error
+        raise _no_answer("dask scheduler", place, "dask scheduler") from error
 
 
 def _open_ray(place: str, stack: ExitStack) -> None:
@@ -212,15 +210,12 @@ def _open_ray(place: str, stack: ExitStack) -> None:
         try:
             ray.init(address=f"ray://{place}" if place else None, log_to_driver=False)
         except OSError as error:
-            raise WorkerError(
-                f"no ray cluster answers at {place}: start one there with `ray start --head`"
-            ) from error
+            raise _no_answer("ray cluster", place, "ray start --head") from error
         except ValueError as error:
             if "ray[client]" not in str(error):
                 raise
-            raise FairsieveError(
-                "running on a ray cluster elsewhere needs its client: pip install 'ray[client]'"
-            ) from error
+            told = "running on a ray cluster elsewhere needs its client: pip install 'ray[client]'"
+            raise FairsieveError(told) from error
         stack.callback(ray.shutdown)
     import_module("ray.util.joblib").register_ray()
 
@@ -238,19 +233,19 @@ def _open_spark(place: str, stack: ExitStack) -> None:
     joblibspark.register_spark()
 
 
+def _no_answer(what: str, place: str, command: str) -> WorkerError:
+    return WorkerError(f"no {what} answers at {place}: start one there with `{command}`")
+
+
 def _import_engine(name: str, packages: str) -> Any:
     """Import a package that is too large to be an extra of ours, or say how to install it."""
     try:
         return import_module(name)
     except ImportError:
         package = name.partition(".")[0]
-        raise FairsieveError(
-            f"running on a {package} cluster needs {package}: pip install {packages}"
-        ) from None
+        told = f"running on a {package} cluster needs {package}: pip install {packages}"
+        raise FairsieveError(told) from None
 
 
-OPENERS: dict[str, Callable[[str, ExitStack], None]] = {
-    "dask": _open_dask,
-    "ray": _open_ray,
-    "spark": _open_spark,
-}
+Opener = Callable[[str, ExitStack], None]
+OPENERS: dict[str, Opener] = {"dask": _open_dask, "ray": _open_ray, "spark": _open_spark}
