@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import torch.distributed as dist
 
-from fairsieve.sampling.sharded import ShardedPlan
-from fairsieve.sampling.workers import Workers
+from fairsieve.sampling.sharded import ShardedPlan, Workers
 from fairsieve.selection.cells import Cells
 
 SIZES = (10**4, 10**5, 10**6, 10**7)

@@ -91,7 +91,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3))
 for ax, column, title in zip(axes, (0, 1), ("accuracy", "equalized odds disparity"), strict=True):
     ax.plot(plain[:, column], label="plain")
     ax.plot(ours[:, column], label="with the sampler")
-    ax.axvline(sampler.plan.rules.warmup_epochs, color="#bbbbbb", linestyle=":")
+    ax.axvline(sampler.plan.warmup_epochs, color="#bbbbbb", linestyle=":")
     ax.set(xlabel="epoch", title=title)
 axes[0].legend()
 plt.show()

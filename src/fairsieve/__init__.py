@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from fairsieve.metrics import predictive_parity_disparity as predictive_parity_disparity
     from fairsieve.samples import Samples as Samples
     from fairsieve.sampling.losses import sample_losses as sample_losses
-    from fairsieve.sampling.method import SamplingMethod as SamplingMethod
     from fairsieve.sampling.sampler import FairRobustBatchSampler as FairRobustBatchSampler
     from fairsieve.sampling.sharded import ShardedBatchSampler as ShardedBatchSampler
-    from fairsieve.sampling.workers import shard_of as shard_of
+    from fairsieve.sampling.sharded import shard_of as shard_of
+    from fairsieve.selection.epoch import SamplingMethod as SamplingMethod
     from fairsieve.selection.select import Selection as Selection
     from fairsieve.selection.select import select as select
     from fairsieve.training.fit import fit as fit
@@ -49,7 +49,7 @@ LATER = {
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
     "Samples": "fairsieve.samples",
-    "SamplingMethod": "fairsieve.sampling.method",
+    "SamplingMethod": "fairsieve.selection.epoch",
     "Selection": "fairsieve.selection.select",
     "SelectionDisplay": "fairsieve.estimators.displays",
     "ShardedBatchSampler": "fairsieve.sampling.sharded",
@@ -66,7 +66,7 @@ LATER = {
     "predictive_parity_disparity": "fairsieve.metrics",
     "sample_losses": "fairsieve.sampling.losses",
     "select": "fairsieve.selection.select",
-    "shard_of": "fairsieve.sampling.workers",
+    "shard_of": "fairsieve.sampling.sharded",
 }
 
 # Parts that are imported when they are first used.

@@ -12,8 +12,8 @@ import pandas as pd
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.data.nhanes import load_nhanes
 from fairsieve.data.splits import split
+from fairsieve.data.tables import load_nhanes
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.metrics import accuracy, disparity
 from fairsieve.notions import EO

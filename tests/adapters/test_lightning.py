@@ -110,7 +110,7 @@ def test_a_training_that_is_given_in_steps_selects(steps, epochs, warmup):
     trainer = Trainer(callbacks=[callback], **options, **QUIET)
     trainer.fit(Classifier(2), DataLoader(TensorDataset(x, y), batch_size=100))
     sampler = callback.sieve.sampler
-    assert (sampler.epochs, sampler.plan.rules.warmup_epochs) == (epochs, warmup)
+    assert (sampler.epochs, sampler.plan.warmup_epochs) == (epochs, warmup)
     assert trainer.global_step == steps
     assert sampler.plan.is_selective
 

@@ -17,8 +17,7 @@ import torch.distributed as dist
 
 from fairsieve import ShardedBatchSampler
 from fairsieve.errors import InvalidInputError, WorkerError
-from fairsieve.sampling.sharded import ShardedPlan
-from fairsieve.sampling.workers import Workers
+from fairsieve.sampling.sharded import ShardedPlan, Workers
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve import FairRobustBatchSampler, SamplingMethod
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.sampling.observed import RunningLosses
+from fairsieve.sampling.states import RunningLosses
 
 N = 90
 

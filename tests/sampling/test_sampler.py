@@ -51,7 +51,7 @@ def test_in_a_data_loader(data, workers):
         assert sampler.epoch == epoch + 1
     assert sorted(seen[0].tolist()) == list(range(N))
     assert set(seen[1].tolist()) <= set(range(N))
-    assert len(sampler.indices) <= sampler.plan.rules.budget
+    assert len(sampler.indices) <= sampler.plan.budget
 
 
 def test_cells_of_a_batch_follow_the_ratios(data):

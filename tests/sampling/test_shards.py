@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.sampling.exactness import check_problem, check_resuming
 
 from fairsieve import shard_of
-from fairsieve.sampling.workers import Workers
+from fairsieve.sampling.sharded import Workers
 
 FEWER = settings(max_examples=settings.default.max_examples // 2)  # threads take their time
 SIZES, SEEDS = st.integers(1, 4), st.integers(0, 2**32 - 1)

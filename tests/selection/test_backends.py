@@ -14,8 +14,7 @@ from tests.support.strategies import codes_of, problems
 
 from fairsieve import select
 from fairsieve.errors import InvalidInputError
-from fairsieve.sampling.sharded import ShardedPlan
-from fairsieve.sampling.workers import Workers
+from fairsieve.sampling.sharded import ShardedPlan, Workers
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells, merged

@@ -86,9 +86,7 @@ def test_a_plan_is_consistent_at_any_time(drawn):
     for _ in range(4):
         run(plan, rng, 1)
         assert (np.diff(plan.indices) > 0).all()
-        assert len(plan.indices) <= (
-            len(cells) if plan.epoch <= options["warmup_epochs"] else plan.rules.budget
-        )
+        assert len(plan.indices) <= (len(cells) if plan.epoch <= options["warmup_epochs"] else plan.budget)
         assert (
             plan.counts.tolist()
             == np.bincount(cells.codes[plan.indices], minlength=plan.ratios.size).tolist()

@@ -238,7 +238,7 @@ def test_a_plan_with_the_authors_offset_moves_another_class():
     moved = []
     for offset in (0, 1):
         plan = Plan(cells, 10, clean_ratio=1.0, step_size=0.1, warmup_epochs=0)
-        plan.rules = plan.rules._replace(count_offset=float(offset))
+        plan.count_offset = float(offset)
         before = plan.ratios.copy()
         plan.update(losses)
         moved.append(np.flatnonzero((plan.ratios != before).any(axis=1)).tolist())

@@ -15,7 +15,7 @@ from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.estimators import classifier
 from fairsieve.tabular.partitions.source import find_source, parse_memory
-from fairsieve.training.one_hot import OneHot
+from fairsieve.training.parts import OneHot
 
 pytest.importorskip("pyarrow")
 ROWS, MEMORY = 16_000, "3MB"  # more than is solved in one process; less than the rows need

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.epoch import Plan, Rules
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import comparisons
 from fairsieve.training.fit import check_data, check_selection, run_training
 from fairsieve.training.linear import LinearTrainer, linear_scores
-from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec, selection_method
+from fairsieve.training.trainer import Fitted
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class PaperSpec(TrainingSpec):
 
     def new_plan(self) -> Plan:
         plan = super().new_plan()
-        plan.rules = plan.rules._replace(count_offset=float(self.count_offset))
+        plan.count_offset = float(self.count_offset)
         return plan
 
 
@@ -87,13 +87,37 @@ class Rows(NamedTuple):
         return cls(np.take_along_axis(features, columns, axis=1), columns)
 
 
+class Rules(NamedTuple):
+    """What a plan does in every epoch, in a form that compiled code can take; see :class:`Plan`."""
+
+    codes: NDArray[Any]
+    rows: NDArray[np.int64]
+    by_group: bool
+    has_ungrouped: bool
+    step_size: float
+    budget: int
+    constrained: bool
+    weighted: bool
+    batch_size: int
+    seed: int
+    warmup_epochs: int
+    count_offset: float
+
+    @classmethod
+    def of(cls, plan: Plan) -> Rules:
+        """Read the rules of a plan."""
+        cells = plan.cells
+        settings = (getattr(plan, name) for name in cls._fields[4:])
+        return cls(cells.codes, plan.rows, plan.comparisons.by_group, cells.has_ungrouped, *settings)
+
+
 class LinearProblem(NamedTuple):
     """All that does not change while the linear model trains, in a form that compiled code can take."""
 
     rows: Rows
     columns: int
     labels: NDArray[np.int64]  # class of each sample
-    rules: Rules  # of the plan
+    rules: Rules
     directions: Floats  # (terms, parameters): the penalty is Σ |direction · parameters|
     penalty_weight: float
     learning_rate: float
@@ -151,7 +175,7 @@ class PaperTrainer(LinearTrainer):
             rows=Rows.of(self.spec.data.features),
             columns=self.features.shape[1],
             labels=self.labels,
-            rules=self.plan.rules,
+            rules=Rules.of(self.plan),
             directions=self.directions,
             penalty_weight=float(self.penalty_weight),
             learning_rate=float(self.settings.learning_rate),
@@ -171,7 +195,7 @@ class PaperTrainer(LinearTrainer):
         plan.indices = selected
         self.check_selected()
         plan.epoch = first + epochs
-        plan.is_selective = plan.epoch > plan.rules.warmup_epochs
+        plan.is_selective = plan.epoch > plan.warmup_epochs
 
 
 def fit_paper(

@@ -23,10 +23,9 @@ from fairsieve.sampling.losses import (
     forward_features,
     run_in_chunks,
 )
-from fairsieve.sampling.observed import check_dataset
-from fairsieve.sampling.sharded import ShardedBatchSampler
+from fairsieve.sampling.sharded import ShardedBatchSampler, shard_of
+from fairsieve.sampling.states import check_dataset
 from fairsieve.sampling.summary import pass_warnings
-from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
 from fairsieve.validation import check_at_least, check_share
@@ -122,7 +121,7 @@ class Sieve:
         """Return outputs, labels and groups of the samples that were set aside; None where there are none."""
         if not len(self.aside):
             return None
-        size = max(256, 4 * self.sampler.plan.rules.batch_size)
+        size = max(256, 4 * self.sampler.plan.batch_size)
         outputs = compute_outputs(model, self.aside, chunk_size=size, forward=self._outputs, **loading)
         return outputs, *self._labels_aside
 
@@ -140,7 +139,7 @@ class Sieve:
 
     def _check_length(self, epochs: float | None) -> None:
         """Warn when a framework will train no longer than the warm-up; None is without an end."""
-        warmup = self.sampler.plan.rules.warmup_epochs
+        warmup = self.sampler.plan.warmup_epochs
         if epochs is not None and 0 <= epochs <= warmup:
             self.sampler._tell(
                 "nothing",
@@ -223,7 +222,7 @@ class _FilledBatches(ShardedBatchSampler):
         """Do nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
 
     def __len__(self) -> int:
-        return batch_count(self.plan.samples, self.plan.rules.batch_size)
+        return batch_count(self.plan.samples, self.plan.batch_size)
 
     def batches(self) -> Iterator[torch.Tensor]:
         """Give a pass as index tensors."""

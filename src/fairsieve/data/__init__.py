@@ -7,10 +7,9 @@ from fairsieve.data.flips import (
     flip_margin,
     flip_uniform,
 )
-from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits
-from fairsieve.data.tables import load_adult, load_compas, load_german
+from fairsieve.data.tables import load_adult, load_compas, load_german, load_nhanes, read_nhanes
 
 __all__ = [
     "NoisyLabels",

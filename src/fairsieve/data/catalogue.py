@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.data.nhanes import load_nhanes, read_nhanes
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
-from fairsieve.data.tables import load_adult, load_compas, load_german, read_adult
+from fairsieve.data.tables import load_adult, load_compas, load_german, load_nhanes, read_adult, read_nhanes
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import write_output
 from fairsieve.samples import Samples

@@ -103,14 +103,6 @@ class Doubt:
         belief, rival = rows.clamp_min(LEAST).log()
         return torch.minimum(little - belief, rival - math.log(ABOUT))
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what later doubts depend on."""
-        return {"typical": self.typical.copy()}
-
-    def load_state_dict(self, state: Any) -> None:
-        """Continue from a state."""
-        self.typical = np.asarray(state["typical"], np.float64).reshape(self.typical.shape).copy()
-
 
 def costs_accuracy(
     outputs: torch.Tensor, labels: torch.Tensor, weights: NDArray[np.float64], groups: torch.Tensor

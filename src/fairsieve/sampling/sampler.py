@@ -31,13 +31,19 @@ from fairsieve.sampling.losses import (
     quiet_loader,
     run_in_chunks,
 )
-from fairsieve.sampling.method import SamplingMethod
-from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
-from fairsieve.sampling.states import Position, as_tensors, check_origin, plain_settings
+from fairsieve.sampling.states import (
+    Position,
+    RunningLosses,
+    as_indices,
+    as_tensors,
+    check_dataset,
+    check_origin,
+    plain_settings,
+)
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends import choose_backend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
-from fairsieve.selection.epoch import Judged, Plan, check_room, is_auto
+from fairsieve.selection.epoch import Judged, Plan, SamplingMethod, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
 from fairsieve.validation import check_at_least, shown
 
@@ -212,7 +218,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     @property
     def needs_update(self) -> bool:
         """Whether the coming epoch selects, so that :meth:`update` must be called."""
-        return self.position.coming >= self.plan.rules.warmup_epochs and not self.position.is_resumed
+        return self.position.coming >= self.plan.warmup_epochs and not self.position.is_resumed
 
     @property
     def clean_ratios(self) -> NDArray[np.float64] | None:
@@ -299,7 +305,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """Return the outputs of a model for all samples, and the held-out samples with theirs."""
         if data is None:
             raise InvalidInputError("data must be given with the model, update(model, data); got None")
-        size = max(256, 4 * self.plan.rules.batch_size) if chunk_size is None else chunk_size
+        size = max(256, 4 * self.plan.batch_size) if chunk_size is None else chunk_size
         options: dict[str, Any] = {"chunk_size": check_at_least("chunk_size", size, 1), "forward": forward}
         outputs = self._agree(lambda: compute_outputs(model, data, **options, **loading))
         if isinstance(validation, tuple) and len(validation) == 3:
@@ -567,7 +573,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self._averages is not None:
             state["averages"] = self._averages.cpu().numpy()
         if self.doubt is not None:
-            state["doubt"] = self.doubt.state_dict()
+            state["doubt"] = {"typical": self.doubt.typical.copy()}
         if self._running is not None:
             state["running"] = self._running.state_dict()
         return as_tensors(state)  # type: ignore[no-any-return]
@@ -583,7 +589,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self.position.load_state_dict(state)
         self._averages = torch.as_tensor(state["averages"]).clone() if "averages" in state else None
         if self.doubt is not None:
-            self.doubt.load_state_dict(state["doubt"])
+            typical = np.asarray(state["doubt"]["typical"], np.float64).copy()
+            self.doubt.typical = typical.reshape(self.doubt.typical.shape)
         self._running = None
         if "running" in state:
             self.running.load_state_dict(state["running"])

@@ -59,13 +59,13 @@ def _rows(plan: Plan) -> list[tuple[str, ...]]:
 def _next_step(plan: Plan) -> str:
     """Say what the next update will do, as far as it is known."""
     if plan.in_warmup:
-        left = plan.rules.warmup_epochs - plan.epoch
+        left = plan.warmup_epochs - plan.epoch
         return f"The next {left} epochs train on everything (warm-up)."
     if not plan.is_selective:
         return "No update yet: call update() with the model's outputs before the next epoch."
     balance = plan.balance
     if balance is None:
-        return f"The class with the widest gap moves by {plan.rules.step_size:g} at the next update."
+        return f"The class with the widest gap moves by {plan.step_size:g} at the next update."
     if not balance.compared.any():
         return "No fairness is asked for: groups keep their weights."
     codes = np.flatnonzero(balance.compared)
@@ -126,7 +126,7 @@ def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tupl
         return
     nothing = f"in {epochs} epochs no sample was left out and no ratio moved; "
     if plan.in_warmup:
-        ended = f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"
+        ended = f"the warm-up of {plan.warmup_epochs} epochs did not end: lower warmup_epochs"
         yield "nothing", nothing + ended
     elif plan.selected == plan.cell_counts.sum() and np.allclose(plan.ratios, class_shares(plan.cell_counts)):
         yield "nothing", nothing + "no label looked wrong, and no weight was asked for or needed"

@@ -7,7 +7,8 @@ previous selection → a new selection under the new ratios → batches drawn fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,23 +48,62 @@ from fairsieve.validation import check_at_least, check_choice, check_seed, check
 Batching = Literal["even", "paper"]
 
 
-class Rules(NamedTuple):
-    """What does not change from epoch to epoch, as a tuple, which compiled code can take too."""
+@dataclass(frozen=True, kw_only=True)
+class SamplingMethod:
+    """What a sampler does after the warm-up.
 
-    codes: Any  # cell of each sample
-    rows: NDArray[np.int64]  # comparisons, see fairness.py
-    by_group: bool
-    step_size: float
-    budget: int
-    constrained: bool  # the ratios bound the selection (Eq. 7)
-    weighted: bool  # the ratios weigh the training (Eq. 3)
-    batch_size: int
-    seed: int
-    warmup_epochs: int
-    has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
-    count_offset: float = (
-        0.0  # added to a cell's count where its mean loss is taken, as the paper's authors do
-    )
+    Parameters
+    ----------
+    step_size : float in [0, 1] or None, default=None
+        The paper's step of the ratios, which follow the training losses. None doubts labels and balances groups in
+        place of it.
+    balance : float in [0, 1], default=0.5
+        α: groups are weighted within their class by (share of what is kept)^α. 0 is groups of equal weight, 1 natural
+        weights.
+    momentum : float in [0, 1), default=0.5
+        How much of what is known of a sample's label is kept when an epoch brings something new; 0 takes the present
+        alone.
+    signal : {"loss", "error"}, default="loss"
+        What the paper's step compares between groups: mean losses or error rates.
+    constrained : bool, default=False
+        Whether the ratios bound the selection (Eq. 7).
+    weighted : bool, default=True
+        Whether the ratios weigh the batches (Eq. 3).
+    batching : {"even", "paper"}, default="even"
+        How many batches an epoch has, and how quotas are rounded; see :class:`~fairsieve.selection.epoch.Plan`.
+
+    Examples
+    --------
+    >>> SamplingMethod(balance=0).momentum
+    0.5
+    """
+
+    step_size: float | None = None
+    balance: float = 0.5
+    momentum: float = 0.5
+    signal: SignalName = "loss"
+    constrained: bool = False
+    weighted: bool = True
+    batching: Batching = "even"
+
+    def __post_init__(self) -> None:
+        if check_share("momentum", self.momentum) == 1:
+            raise InvalidInputError("momentum must be below 1, or nothing new would ever count; got 1")
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the paper's method, or parts of it changed.
+
+        >>> SamplingMethod.paper(signal="error").step_size
+        0.001
+        """
+        paper: dict[str, Any] = {
+            "step_size": 0.001,
+            "momentum": 0.0,
+            "constrained": True,
+            "batching": "paper",
+        }
+        return cls(**(paper | changes))
 
 
 class Judged(NamedTuple):
@@ -165,22 +205,17 @@ class Plan:
             self.clean_ratios = np.ones(cells.shape)
         elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
             self.clean_ratios = check_ratio_table(clean_ratio, cells)
-        self.rules = Rules(
-            cells.codes,
-            np.array(self.comparisons.rows, np.int64).reshape(-1, 3),
-            self.comparisons.by_group,
-            0.0 if step_size is None else check_share("step_size", step_size),
-            count_budget(clean_ratio if self.clean_ratios is None else 1.0, self.selected),
-            bool(constrained),
-            bool(weighted),
-            check_at_least("batch_size", batch_size, 1),
-            check_seed("seed", seed),
-            check_at_least("warmup_epochs", warmup_epochs, 0),
-            cells.has_ungrouped,
-        )
+        self.rows = np.array(self.comparisons.rows, np.int64).reshape(-1, 3)
+        self.step_size = 0.0 if step_size is None else check_share("step_size", step_size)
+        self.budget = count_budget(clean_ratio if self.clean_ratios is None else 1.0, self.selected)
+        self.constrained, self.weighted = bool(constrained), bool(weighted)
+        self.batch_size = check_at_least("batch_size", batch_size, 1)
+        self.seed = check_seed("seed", seed)
+        self.warmup_epochs = check_at_least("warmup_epochs", warmup_epochs, 0)
+        self.count_offset = 0.0  # of a cell's count where its mean loss is taken; the paper's authors add 1
         self.balance: Balance | None = None
         if step_size is None:
-            compared = np.isin(np.arange(cells.shape[0]), self.rules.rows[:, 1])
+            compared = np.isin(np.arange(cells.shape[0]), self.rows[:, 1])
             power, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
             left = 2 * max(1, warmup_epochs) if epochs is None else epochs - warmup_epochs
             self.balance = Balance(compared, power, tolerance, left)
@@ -192,7 +227,7 @@ class Plan:
     @property
     def in_warmup(self) -> bool:
         """Whether the present epoch trains on everything."""
-        return self.epoch < self.rules.warmup_epochs
+        return self.epoch < self.warmup_epochs
 
     @property
     def indices(self) -> Any:
@@ -217,12 +252,12 @@ class Plan:
     def batches_per_epoch(self) -> int:
         """How many batches the present epoch has."""
         samples = self.selected if self.batching == "paper" else int(self.cell_counts.sum())
-        return batch_count(samples, self.rules.batch_size) if self.selected else 0
+        return batch_count(samples, self.batch_size) if self.selected else 0
 
     @property
     def quotas(self) -> NDArray[np.float64]:
         """Samples of each cell that a batch of the present epoch has, on the average."""
-        size = min(self.rules.batch_size, self.selected)
+        size = min(self.batch_size, self.selected)
         if not self.is_weighted:
             return np.asarray(self.counts * (size / max(1, self.selected)))
         if self.batching == "paper":
@@ -232,7 +267,7 @@ class Plan:
     @property
     def is_weighted(self) -> bool:
         """Whether the batches of the present epoch follow the ratios."""
-        return self.rules.weighted and not self.in_warmup and self.selected > 0
+        return self.weighted and not self.in_warmup and self.selected > 0
 
     def update(
         self,
@@ -257,10 +292,9 @@ class Plan:
         """
         if self.in_warmup:
             return
-        rules = self.rules
         self._follow(losses)
         measured = self.backend.measure(losses, self._check_signals(signals))
-        if len(rules.rows) and (judged is not None or self.balance is None):
+        if len(self.rows) and (judged is not None or self.balance is None):
             if judged is None:
                 sums, squares = self.backend.sum_signals(measured, self._selected)
                 judged = Judged(sums, squares, self.counts)
@@ -281,7 +315,7 @@ class Plan:
         kept = self.counts.reshape(self.cells.shape)
         if judged is not None:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
-        self.ratios = balanced_ratios(kept, balance.powers, self.rules.has_ungrouped)
+        self.ratios = balanced_ratios(kept, balance.powers, self.cells.has_ungrouped)
 
     def cell_means(self, values: Any) -> NDArray[np.float64]:
         """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""
@@ -300,21 +334,21 @@ class Plan:
 
     def _judge(self, judged: Judged) -> None:
         """Find the gaps, and let the ratios take the paper's step."""
-        rules = self.rules
-        sizes = cell_sizes(judged.counts, rules.by_group, rules.count_offset).reshape(self.cells.shape)
-        options = {"by_group": rules.by_group, "has_ungrouped": rules.has_ungrouped}
-        self.gaps = find_loss_gaps(judged.sums, judged.squares, sizes, rules.rows, **options)
+        by_group = self.comparisons.by_group
+        sizes = cell_sizes(judged.counts, by_group, self.count_offset).reshape(self.cells.shape)
+        options = {"by_group": by_group, "has_ungrouped": self.cells.has_ungrouped}
+        self.gaps = find_loss_gaps(judged.sums, judged.squares, sizes, self.rows, **options)
         if self.balance is None:
-            move_ratios(self.ratios, self.gaps, rules.step_size)
+            move_ratios(self.ratios, self.gaps, self.step_size)
 
     @property
     def limits(self) -> Limits:
         """What bounds the next selection: the ratios and the budget (Eq. 7), or caps of cells in their place."""
-        bounds, budget = np.ones(self.ratios.shape), self.rules.budget
+        bounds, budget = np.ones(self.ratios.shape), self.budget
         if self.clean_ratios is not None:
             return Limits(bounds, budget, cell_caps(self.clean_ratios, self.cell_counts))
-        if self.rules.constrained:
-            bounds = selection_bounds(self.ratios, self.rules.has_ungrouped)
+        if self.constrained:
+            bounds = selection_bounds(self.ratios, self.cells.has_ungrouped)
         return Limits(bounds, budget)
 
     def _follow(self, losses: Any) -> None:
@@ -354,23 +388,24 @@ class Plan:
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
                 "each epoch from the end of the warm-up on"
             )
-        quotas = self.quotas if self.is_weighted else np.full(1, min(self.rules.batch_size, self.selected))
+        quotas = self.quotas if self.is_weighted else np.full(1, min(self.batch_size, self.selected))
         batches = self.batches_per_epoch if count is None or self.selected == 0 else count
-        offsets = batch_offsets(batches, self.rules.seed, self.epoch)
-        draw = Draw(share_edges(quotas), offsets, self.rules.seed, self.epoch, self.is_weighted)
+        offsets = batch_offsets(batches, self.seed, self.epoch)
+        draw = Draw(share_edges(quotas), offsets, self.seed, self.epoch, self.is_weighted)
         return self.backend.draw(self._selected, draw)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state, in plain types and arrays; enough to resume to the identical next plan."""
         return {
             "epoch": self.epoch,
-            "seed": self.rules.seed,
+            "seed": self.seed,
             "ratios": self.ratios.copy(),
             "indices": as_array("indices", self.indices).copy(),
             "is_selective": self.is_selective,
             "samples": len(self.cells),
             **({"clean_ratios": np.array(self.clean_ratios)} if self.estimates_ratios else {}),
-        } | ({} if self.balance is None else self.balance.state_dict())
+            **({} if self.balance is None else {"powers": self.balance.powers.copy()}),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a plan over the same samples."""
@@ -400,14 +435,14 @@ class Plan:
                 f"state must hold ratios in [0, 1]; got {ratios.tolist()}: take an older state"
             )
         self.epoch = check_at_least("the state's epoch", state["epoch"], 0)
-        self.rules = self.rules._replace(seed=check_seed("the state's seed", state["seed"]))
+        self.seed = check_seed("the state's seed", state["seed"])
         self.ratios = ratios
         self.indices = indices
         self.is_selective = bool(state["is_selective"])
         if self.estimates_ratios:
             self.clean_ratios = check_ratio_table(state["clean_ratios"], self.cells)
         if self.balance is not None:
-            self.balance.load_state_dict(state)
+            self.balance.powers = as_array("powers", state["powers"]).astype(np.float64).reshape(-1)
 
 
 def check_room(plan: Plan, clean_ratio: Any) -> None:
@@ -416,7 +451,7 @@ def check_room(plan: Plan, clean_ratio: Any) -> None:
     if not plan.limits.keep(first).any():
         raise InvalidInputError(
             f"clean_ratio must leave room for at least one sample; {shown(clean_ratio)} of {plan.selected} samples "
-            f"is a budget of {plan.rules.budget}, under which none is selected: raise it"
+            f"is a budget of {plan.budget}, under which none is selected: raise it"
         )
 
 

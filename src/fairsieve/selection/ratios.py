@@ -180,14 +180,6 @@ class Balance:
         change = np.ones(len(self.powers)) if costs_accuracy else np.sign(change)
         self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what the next ratios depend on."""
-        return {"powers": self.powers.copy()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state."""
-        self.powers = as_array("powers", state["powers"]).astype(np.float64).reshape(-1)
-
 
 def balanced_ratios(
     kept: NDArray[np.int64], powers: NDArray[np.float64], has_ungrouped: bool

@@ -19,9 +19,8 @@ from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget
 from fairsieve.training.checkpoints import Checkpoints
 from fairsieve.training.linear import LinearTrainer
-from fairsieve.training.result import Fitted
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
-from fairsieve.training.trainer import Trainer
+from fairsieve.training.trainer import Fitted, Trainer
 from fairsieve.validation import check_at_least, check_seed
 
 if TYPE_CHECKING:

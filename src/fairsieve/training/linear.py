@@ -101,7 +101,7 @@ class LinearTrainer(Trainer):
         return np.concatenate([(pulls.T @ features).reshape(-1), pulls.sum(axis=0)])
 
     def finish(self, *, interrupted: bool) -> LinearModel:
-        first, done = self.plan.rules.warmup_epochs, self.done
+        first, done = self.plan.warmup_epochs, self.done
         if interrupted and first < done:
             parameters = self.begun[first + int(self.merits(first, done).argmax())]
         else:  # averaging the parameters of a linear model is averaging its decisions

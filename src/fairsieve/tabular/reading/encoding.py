@@ -36,7 +36,7 @@ from fairsieve.tabular.reading.columns import (
 )
 from fairsieve.tabular.reading.read import read_frame
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.training.one_hot import OneHot
+from fairsieve.training.parts import OneHot
 
 MOST_CATEGORIES = 50
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
