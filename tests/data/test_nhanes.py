@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairsieve.data import load_nhanes, nhanes, read_nhanes, split
+from fairsieve.data import load_nhanes, read_nhanes, split, tables
 from fairsieve.data.catalogue import DATASETS, describe, export_csv
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
@@ -37,9 +37,9 @@ def people():
 
 
 def test_the_file_is_small_and_the_one_that_is_known():
-    file = resources.files("fairsieve.data") / nhanes.FILE
+    file = resources.files("fairsieve.data") / tables.NHANES_FILE
     assert len(file.read_bytes()) <= 300_000
-    assert nhanes.hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest() == nhanes.SHA256
+    assert tables.hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest() == tables.NHANES_SHA256
 
 
 def test_counts_and_who_is_missed(people):
@@ -58,10 +58,10 @@ def test_diabetes_is_the_second_label():
     assert pd.crosstab(told["diabetes"], told["truth"]).to_numpy().tolist() == [[3767, 210], [65, 715]]
 
 
-@pytest.mark.parametrize("condition", nhanes.CONDITIONS)
+@pytest.mark.parametrize("condition", tables.NHANES_CONDITIONS)
 def test_no_feature_tells_the_truth(condition):
     people, samples = read_nhanes(condition), load_nhanes(condition)
-    label = nhanes.LABELS[condition]
+    label = tables.NHANES_LABELS[condition]
     names = [name for name in people if name not in (label, "truth")]
     assert not [name for name in (*names, *samples.feature_names) if TELLING.search(name)]
     truth = samples.truth.astype(float)

@@ -75,6 +75,19 @@ GERMAN_COLUMNS: dict[str, dict[str, str] | None] = {
     )
 }
 
+# NHANES: part of the package.
+NHANES_FILE = "nhanes-2017-2018.csv.gz"  # cut by tools/cut_nhanes.py, which says what is left out, and why
+NHANES_SHA256 = "7ce06800c89b3e91159728ee1c793ba3ce806c58ba31bbf286dc4d15905c49e5"  # of the text in it
+# The columns that are no features: of either condition, what people said and what was measured.
+NHANES_CONDITIONS = {
+    "obesity": ("said_obese", "measured_obese"),
+    "diabetes": ("told_diabetes", "measured_diabetes"),
+}
+NHANES_LABELS = {"obesity": "obese", "diabetes": "diabetes"}  # as in the table of one condition
+NHANES_AGES = ("20 to 39", "40 to 59", "60 and older")
+
+Condition = Literal["obesity", "diabetes"]
+
 
 def load_adult(
     path: str | os.PathLike[str] | None = None,
@@ -314,19 +327,6 @@ def encode(
     return np.hstack(blocks), names
 
 
-FILE = "nhanes-2017-2018.csv.gz"  # cut by tools/cut_nhanes.py, which says what is left out, and why
-SHA256 = "7ce06800c89b3e91159728ee1c793ba3ce806c58ba31bbf286dc4d15905c49e5"  # of the text in it
-# The columns that are no features: of either condition, what people said and what was measured.
-CONDITIONS = {
-    "obesity": ("said_obese", "measured_obese"),
-    "diabetes": ("told_diabetes", "measured_diabetes"),
-}
-LABELS = {"obesity": "obese", "diabetes": "diabetes"}  # as in the table of one condition
-AGES = ("20 to 39", "40 to 59", "60 and older")
-
-Condition = Literal["obesity", "diabetes"]
-
-
 def read_nhanes(condition: Condition = "obesity") -> pd.DataFrame:
     """Read NHANES as people would have it: a table with gaps, a label that people gave, and the truth.
 
@@ -350,16 +350,16 @@ def read_nhanes(condition: Condition = "obesity") -> pd.DataFrame:
     >>> people.shape, round(float((people["obese"] != people["truth"]).mean()), 3)
     ((4962, 34), 0.079)
     """
-    check_choice("condition", condition, CONDITIONS)
-    content = gzip.decompress((resources.files("fairsieve.data") / FILE).read_bytes())
-    if hashlib.sha256(content).hexdigest() != SHA256:
+    check_choice("condition", condition, NHANES_CONDITIONS)
+    content = gzip.decompress((resources.files("fairsieve.data") / NHANES_FILE).read_bytes())
+    if hashlib.sha256(content).hexdigest() != NHANES_SHA256:
         raise InvalidInputError(
-            f"{FILE} must have the SHA-256 {SHA256}; it is damaged: install fairsieve again"
+            f"{NHANES_FILE} must have the SHA-256 {NHANES_SHA256}; it is damaged: install fairsieve again"
         )
     table = pd.read_csv(io.BytesIO(content), encoding="utf-8")
-    said, measured = CONDITIONS[condition]
-    names = {said: LABELS[condition], measured: "truth"}
-    not_features = [name for pair in CONDITIONS.values() for name in pair]
+    said, measured = NHANES_CONDITIONS[condition]
+    names = {said: NHANES_LABELS[condition], measured: "truth"}
+    not_features = [name for pair in NHANES_CONDITIONS.values() for name in pair]
     features = [name for name in table if name not in not_features]
     people = table[[*features, said, measured]].rename(columns=names)
     return people.dropna(subset=list(names.values())).reset_index(drop=True)
@@ -400,14 +400,16 @@ def load_nhanes(
     """
     check_choice("sensitive", sensitive, ("race", "sex", "age"))
     people = read_nhanes(condition)
-    label = LABELS[condition]
+    label = NHANES_LABELS[condition]
     table = people.drop(columns=[label, "truth"])
     numbers = table.select_dtypes("number")
     gaps = numbers.isna().loc[:, numbers.isna().any()].add_suffix(" is missing")
     indicators = pd.get_dummies(table.drop(columns=numbers), prefix_sep="=")
     indicators = indicators.drop(columns=[name for name in indicators if name.endswith(("=no", "=Female"))])
     features = pd.concat([numbers.fillna(numbers.median()), gaps, indicators], axis=1)
-    groups = pd.cut(table["age"], [0, 39, 59, 200], labels=AGES) if sensitive == "age" else table[sensitive]
+    groups = (
+        pd.cut(table["age"], [0, 39, 59, 200], labels=NHANES_AGES) if sensitive == "age" else table[sensitive]
+    )
     return Samples(
         features.to_numpy(dtype=np.float32),
         (people[label] == "yes").to_numpy(dtype=np.int64),
