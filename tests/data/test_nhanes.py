@@ -116,7 +116,7 @@ def test_bad_input_is_named(monkeypatch):
         read_nhanes("asthma")
     with pytest.raises(InvalidInputError, match="sensitive must be one of race, sex, age"):
         load_nhanes(sensitive="income")
-    monkeypatch.setattr(nhanes, "SHA256", "0")
+    monkeypatch.setattr(tables, "NHANES_SHA256", "0")
     with pytest.raises(InvalidInputError, match="it is damaged: install fairsieve again"):
         read_nhanes()
 
