@@ -13,9 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import fairsieve
-from fairsieve.errors import MissingExtraError
-from fairsieve.optional import EXTRAS as OPTIONAL
-from fairsieve.optional import missing, require
+from fairsieve.errors import EXTRAS as OPTIONAL
+from fairsieve.errors import MissingExtraError, missing, require
 from tests.support.dependencies import EXTRAS, requirements
 
 # package hidden, what is tried, what is told

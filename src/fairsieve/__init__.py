@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairsieve import errors as errors
-from fairsieve.optional import missing
+from fairsieve.errors import missing
 
 if TYPE_CHECKING:
     from fairsieve import data as data

@@ -1,4 +1,4 @@
-"""Everything fairsieve raises or warns, in one tree.
+"""Everything fairsieve raises or warns, in one tree; and packages that may be missing.
 
 ::
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any
 
 __all__ = [
@@ -38,6 +39,19 @@ __all__ = [
 ]
 
 
+# The extra of fairsieve that has each package that may be missing; others are what fairsieve itself depends on.
+EXTRAS = {
+    "accelerate": "accelerate",
+    "dask": "dask",
+    "fairlearn": "fairlearn",
+    "lightgbm": "lightgbm",
+    "lightning": "lightning",
+    "matplotlib": "plot",
+    "numba": "reproduce",
+    "pyarrow": "table",
+    "torch": "torch",
+    "transformers": "transformers",
+}
 # Whether a command was called, and not a function.
 _IN_COMMAND: ContextVar[bool] = ContextVar("in_command", default=False)
 # Parameters of functions that are called otherwise than the option; most are called alike.
@@ -194,3 +208,29 @@ class FairnessWarning(FairsieveWarning):
     >>> issubclass(FairnessWarning, FairsieveWarning)
     True
     """
+
+
+def require(name: str, *, purpose: str) -> Any:
+    """Import a package, or raise an error that says how to install it.
+
+    Examples
+    --------
+    >>> require("no_such_package", purpose="training a module")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.MissingExtraError: training a module needs no_such_package: pip install no_such_package
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise missing(name, purpose=purpose) from None
+
+
+def missing(name: str, *, purpose: str) -> MissingExtraError:
+    """Return the error that says how to install a package, by its own name or that of one of its modules.
+
+    >>> str(missing("matplotlib.pyplot", purpose="drawing figures"))
+    "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"
+    """
+    package = name.partition(".")[0]
+    return MissingExtraError(package, extra=EXTRAS.get(package), purpose=purpose)

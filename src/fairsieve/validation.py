@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Collection, Iterable, Set
 from numbers import Integral, Real
 from os import PathLike
@@ -151,3 +152,27 @@ def closest_hint(value: Any, choices: Iterable[Any]) -> str:
     by_lower = {str(choice).lower(): choice for choice in choices}
     close = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
     return f". Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def is_dask(value: Any) -> bool:
+    """Return whether ``value`` is a dask collection, without importing dask.
+
+    Examples
+    --------
+    >>> is_dask([1.0, 2.0])
+    False
+    """
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(value))
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether ``value`` is a torch tensor, without importing torch.
+
+    Examples
+    --------
+    >>> is_tensor([1.0, 2.0])
+    False
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.optional import require
+from fairsieve.errors import require
 from fairsieve.selection.batches import ROUNDS, _mix, batch_count, shuffle_constants, shuffle_shape
 from fairsieve.selection.ratios import cell_sizes, rounded, selection_bounds
 from fairsieve.selection.search import budget_used

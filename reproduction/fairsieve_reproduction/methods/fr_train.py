@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.benchmark.methods import Trained, TrainingInput
-from fairsieve.errors import FairsieveError
+from fairsieve.errors import FairsieveError, require
 from fairsieve.notions import EO, EOPP
-from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.settings import Settings

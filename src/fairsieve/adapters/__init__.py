@@ -1,5 +1,5 @@
 """Thin shells around other people's training loops; each needs its library, an extra of its own."""
 
-from fairsieve.optional import require
+from fairsieve.errors import require
 
 require("torch", purpose="fairsieve.adapters")

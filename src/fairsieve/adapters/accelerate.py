@@ -13,7 +13,7 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.optional import missing
+from fairsieve.errors import missing
 
 try:
     from accelerate import Accelerator

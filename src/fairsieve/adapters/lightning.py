@@ -12,8 +12,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.errors import InvalidInputError
-from fairsieve.optional import missing
+from fairsieve.errors import InvalidInputError, missing
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer

@@ -13,8 +13,7 @@ from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.errors import CheckpointError, InvalidInputError
-from fairsieve.optional import missing
+from fairsieve.errors import CheckpointError, InvalidInputError, missing
 
 try:
     from transformers import Trainer, TrainerCallback

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.notions import DP, EER, EO, EOPP, NOTIONS, find_notion
-from fairsieve.optional import require
 from fairsieve.report.document import Look
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings

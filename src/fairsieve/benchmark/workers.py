@@ -23,8 +23,7 @@ import joblib
 from joblib.parallel import get_active_backend
 
 from fairsieve.benchmark.records import Record, append_record
-from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError, WorkerError
-from fairsieve.optional import require
+from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError, WorkerError, require
 
 Work = Callable[[], Record]
 Calls = Generator[tuple[int, Record | Exception]]  # the place of a run, with its record or what it raised

@@ -18,11 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.label_noise.verified import suspects_of
-from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
@@ -30,6 +29,7 @@ from fairsieve.training.parts import SAMPLE, Chances, DaskEngine, Part, PartRows
 from fairsieve.training.points import Point
 from fairsieve.training.rows import EVERYTHING
 from fairsieve.training.solver import MANY
+from fairsieve.validation import is_dask
 
 
 class PartTable:

@@ -32,11 +32,9 @@ from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio, suspects_of
 from fairsieve.notions import EO
-from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.ratios import positive_code
+from fairsieve.selection.cells import Cells, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel
@@ -45,7 +43,7 @@ from fairsieve.training.points import Point, Solution
 from fairsieve.training.ratio_search import SolverSettings
 from fairsieve.training.rows import Table
 from fairsieve.training.solver import MANY, Folds, solve
-from fairsieve.validation import check_positive
+from fairsieve.validation import check_positive, is_dask
 
 FOLDS = 5
 MOST_CHOSEN_BY = 6_000  # rows by which the ridge and the cleaning are chosen

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, require
 from fairsieve.metrics import (
     Method,
     accuracy,
@@ -22,10 +22,8 @@ from fairsieve.metrics import (
     grouped_part,
 )
 from fairsieve.notions import EO, find_notion
-from fairsieve.optional import require
 from fairsieve.report.document import SYMBOLS, THEMES, Look, looks_of
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.ratios import positive_code
+from fairsieve.selection.cells import Cells, positive_code
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)

@@ -34,8 +34,7 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, draw_rows, weighted_rows
-from fairsieve.selection.cells import unmasked
-from fairsieve.selection.ratios import positive_code
+from fairsieve.selection.cells import positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_rows import LinearRows

@@ -18,8 +18,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import Codes, Floats, encode
-from fairsieve.selection.ratios import positive_code
+from fairsieve.selection.cells import Codes, Floats, encode, positive_code
 from fairsieve.validation import shown
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, groupby
 from typing import Any, Literal, NamedTuple
 
-from fairsieve.optional import require
+from fairsieve.errors import require
 
 # ---- Looks: one for each series name, two themes, and Matplotlib in that style
 

@@ -41,7 +41,7 @@ from fairsieve.sampling.states import (
     plain_settings,
 )
 from fairsieve.sampling.summary import Summary, pass_warnings
-from fairsieve.selection.backends import choose_backend
+from fairsieve.selection.backends import check_shape, choose_backend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Judged, Plan, SamplingMethod, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
@@ -315,39 +315,34 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
         """Return doubts averaged over epochs, or losses and signals, from outputs for all samples."""
-        everyone, count = slice(None), len(self.plan.cells)
+
+        def compute() -> torch.Tensor:
+            return self._rows(self._checked(outputs, len(self.plan.cells)), slice(None), loss)
+
+        rows = self._agree(compute)
         if self.doubt is None:
-
-            def losses_and_signals() -> tuple[Any, Any]:
-                logits = self._checked(outputs, count)
-                return self._compute(logits, self._targets(everyone, logits.device), loss)
-
-            measured: tuple[Any, Any] = self._agree(losses_and_signals)
-            return measured
-        doubt = self.doubt
-
-        def beliefs_and_rivals() -> torch.Tensor:
-            return self._rows(doubt, self._checked(outputs, count), everyone, loss)
-
-        rows = self._agree(beliefs_and_rivals)
-        if (
-            self._averages is None
-        ):  # the first rivals are relative to the first beliefs, later ones to those before
-            doubt.learn_typical(rows[0])
-            rows = beliefs_and_rivals()
-        if self._averages is not None:
+            return rows[0], rows[1:]
+        if self._averages is None:
+            # The first rivals are relative to the first beliefs, later ones to those before.
+            self.doubt.learn_typical(rows[0])
+            rows = compute()
+        else:
             rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
         scores = self._scores(rows)
         self._averages = rows
         return scores, None
 
-    def _rows(self, doubt: Doubt, outputs: torch.Tensor, where: Any, loss: LossFunction) -> torch.Tensor:
-        """Return beliefs and rivals of some samples; from the losses, where these are not cross-entropies of labels."""
-        if loss is cross_entropy and self.label_weights is None:
-            return doubt.rows(outputs, where)
-        return doubt.rows_of_losses(
-            expected_losses(outputs, self._targets(where, outputs.device), loss), where
-        )
+    def _rows(self, outputs: torch.Tensor, where: Any, loss: LossFunction) -> torch.Tensor:
+        """Return beliefs and rivals of some samples, or their losses and what groups are compared by."""
+        if self.doubt is not None and loss is cross_entropy and self.label_weights is None:
+            return self.doubt.rows(outputs, where)
+        labels = self._targets(where, outputs.device)
+        losses = expected_losses(outputs, labels, loss)
+        check_shape(losses, len(outputs))
+        if self.doubt is not None:  # these losses are no cross-entropies of labels
+            return self.doubt.rows_of_losses(losses, where)
+        targets, signal = self.plan.comparisons.targets, self.plan.signal
+        return torch.cat([losses[None], compute_signals(outputs, labels, losses, targets, signal, loss)])
 
     def _scores(self, rows: torch.Tensor) -> torch.Tensor:
         """Return doubts, from the beliefs and rivals of all samples."""
@@ -436,11 +431,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         with torch.no_grad():
             where = as_indices(indices, len(self.plan.cells))
             outputs = self._checked(outputs, len(where))
-            if self.doubt is not None:
-                rows = self._rows(self.doubt, outputs, where, loss)
-                return self.running.record(where, rows, self.position.coming)
-            losses, signals = self._compute(outputs, self._targets(where, outputs.device), loss)
-        return self.observe_losses(where, losses, signals=signals)
+            self.running.record(where, self._rows(outputs, where, loss), self.position.coming)
 
     def observe_losses(
         self,
@@ -516,14 +507,6 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             return self.label_weights[where].to(device)
         codes = self.plan.cells.codes_on(device)[where]
         return torch.div(codes, self.plan.cells.shape[1], rounding_mode="floor").long()
-
-    def _compute(
-        self, outputs: torch.Tensor, targets: torch.Tensor, loss: LossFunction
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return losses, and what groups are compared by, one row per target."""
-        losses = expected_losses(outputs, targets, loss)
-        wanted = self.plan.comparisons.targets
-        return losses, compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every whole pass, and every :meth:`update`, moves on by one."""

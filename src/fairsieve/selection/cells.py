@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.optional import is_tensor
-from fairsieve.validation import check_choice, shown
+from fairsieve.notions import find_notion
+from fairsieve.validation import check_choice, is_tensor, shown
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -170,6 +170,16 @@ class Cells:
         if label not in self.classes:
             raise InvalidInputError(f"pos_label must be one of {self.classes}; got {shown(label)}")
         return self.classes.index(label)
+
+
+def positive_code(fairness: str, cells: Cells, pos_label: Any | None = None) -> int:
+    """Return the code of the positive class; −1 where there are more than two, and none is named or needed.
+
+    >>> positive_code("equal_opportunity", Cells.of(["no", "yes"], ["a", "b"]))
+    1
+    """
+    needed = find_notion(fairness).needs_positive or len(cells.classes) <= 2 or pos_label is not None
+    return cells.class_index(pos_label) if needed else -1
 
 
 def cells_checksum(cells: Cells, first: int = 0) -> int:

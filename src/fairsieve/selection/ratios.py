@@ -20,23 +20,13 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS, OWN_LABEL, Comparisons, find_notion
-from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.cells import Cells, as_array, positive_code
 from fairsieve.validation import check_clean_ratio, shown
 
 SignalName = Literal["loss", "error"]
 
 CHANCE = 2.0  # standard errors up to which a gap may be chance
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
-
-
-def positive_code(fairness: str, cells: Cells, pos_label: Any | None = None) -> int:
-    """Return the code of the positive class; −1 where there are more than two, and none is named or needed.
-
-    >>> positive_code("equal_opportunity", Cells.of(["no", "yes"], ["a", "b"]))
-    1
-    """
-    needed = find_notion(fairness).needs_positive or len(cells.classes) <= 2 or pos_label is not None
-    return cells.class_index(pos_label) if needed else -1
 
 
 def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> Comparisons:

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notebook import cells_html
-from fairsieve.optional import is_tensor
 from fairsieve.selection.backends import Backend, choose_backend
 from fairsieve.selection.cells import Cells, as_array, tensor_device, unmasked
 from fairsieve.selection.search import Limits
-from fairsieve.validation import check_clean_ratio
+from fairsieve.validation import check_clean_ratio, is_tensor
 
 
 @dataclass(frozen=True, eq=False)

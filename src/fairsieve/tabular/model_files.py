@@ -27,9 +27,8 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fairsieve.errors import FairsieveError, InvalidInputError, spell
+from fairsieve.errors import FairsieveError, InvalidInputError, require, spell
 from fairsieve.files import read_archive, write_output
-from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import (
     NUMBER,
     PANDAS_MISSING,

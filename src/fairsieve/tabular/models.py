@@ -17,13 +17,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import FairnessWarning, FairsieveWarning, spell
+from fairsieve.errors import FairnessWarning, FairsieveWarning, require, spell
 from fairsieve.estimators._parts import PartTable
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
-from fairsieve.optional import require
 from fairsieve.tabular.evaluation import ModelOutput
 from fairsieve.tabular.model_files import BoosterClassifier, decide, make_model, probabilities, with_threshold
 from fairsieve.tabular.policy import POLICY

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import InvalidInputError, spell
+from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import check_new, keep_inputs, output_errors, write_output
-from fairsieve.optional import require
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.model_files import predict_table
 from fairsieve.tabular.partitions.partitions import open_engine

@@ -436,9 +436,9 @@ def _describe(parameter: inspect.Parameter) -> str:
 
 def data_name(data: Any) -> str:
     """Name a table in words: the file's name, or that it is a data frame."""
-    from fairsieve.optional import is_dask
     from fairsieve.tabular.reading.columns import FRAME_NAME
     from fairsieve.tabular.reading.read import is_frame
+    from fairsieve.validation import is_dask
 
     if is_dask(data):
         return "the dask data frame"

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.optional import require
+from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, require
 from fairsieve.inputs import dense
-from fairsieve.optional import is_tensor, require
 from fairsieve.samples import Samples, draw_rows
 from fairsieve.training.rows import EVERYTHING, Derivatives, LossLimit
 from fairsieve.training.threads import MOST_THREADS, map_in_threads
+from fairsieve.validation import is_tensor
 
 Array = Any  # a NumPy array or a torch tensor
 Floats = NDArray[np.float64]

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveError
-from fairsieve.optional import require
+from fairsieve.errors import FairsieveError, require
 from fairsieve.samples import draw_rows
 from fairsieve.training.linear_rows import LinearRows, add_up
 from fairsieve.training.newton import Newton

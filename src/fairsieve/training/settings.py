@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, require
 from fairsieve.notions import EO, find_notion
-from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import SignalName

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.errors import FairsieveError, InvalidInputError, require
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.notions import NOTIONS
-from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
 from fairsieve.training.linear_model import LinearModel, likeliest, log_probabilities
 from fairsieve.training.settings import TrainingSpec

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.optional import require
+from fairsieve.errors import InvalidInputError, require
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits

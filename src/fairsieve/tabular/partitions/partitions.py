@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError, spell
+from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
-from fairsieve.optional import require
 from fairsieve.tabular.partitions.source import Piece, Source, content_keys, parse_memory, release_memory
 from fairsieve.tabular.partitions.survey import (
     Roles,

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError, spell
-from fairsieve.optional import is_dask, require
+from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.tabular.reading.columns import InputTable, Reading, is_text
 from fairsieve.tabular.reading.read import (
     BYTE_ORDER_MARKS,
@@ -27,6 +26,7 @@ from fairsieve.tabular.reading.read import (
     read_text,
 )
 from fairsieve.training.parts import local_threads
+from fairsieve.validation import is_dask
 
 NAMES = re.compile(r"\.(parquet|pq|csv|tsv|txt)(\.(gz|bz2|xz|zip))?$", re.IGNORECASE)
 VALUE_BYTES = 110  # of memory for each value of a table that is trained on whole, at the peak

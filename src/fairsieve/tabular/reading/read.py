@@ -27,9 +27,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError, spell
+from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import read_archive
-from fairsieve.optional import require
 from fairsieve.tabular.reading.columns import (
     FRAME_NAME,
     InputTable,
