@@ -136,6 +136,14 @@ def _stored_values(features: Any) -> NDArray[Any]:
     return np.asarray(features.data if sparse.issparse(features) else features)
 
 
+def check_kind_of_samples(name: str, value: Any) -> None:
+    """Refuse anything but samples, such as their features alone."""
+    if not isinstance(value, Samples):
+        raise InvalidInputError(
+            f"{name} must be Samples(features, labels, groups); got {type(value).__name__}"
+        )
+
+
 LARGEST = 1e100  # weight of a sample
 
 

@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, check_kind_of_samples
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
@@ -79,7 +79,7 @@ def flip_margin(
     >>> int(noisy.flipped.sum())
     100
     """
-    check_samples_object(samples)
+    check_kind_of_samples("samples", samples)
     candidates = np.ones(len(samples), bool) if among is None else np.asarray(among)
     if candidates.shape != (len(samples),) or candidates.dtype != bool:
         raise InvalidInputError(
@@ -158,7 +158,7 @@ def flip_group_targeted(
     >>> int(noisy.flipped.sum()), set(samples.groups[noisy.flipped].tolist())
     (100, {1})
     """
-    check_samples_object(samples)
+    check_kind_of_samples("samples", samples)
     cells, wanted = samples.cells, count_flips(rate, len(samples))
     if group is not None and group not in cells.groups:
         raise InvalidInputError(f"group must be one of {cells.groups}; got {group!r}")
@@ -212,7 +212,7 @@ def flip_uniform(
     >>> set(samples.groups[noisy.flipped].tolist()), set(samples.labels[noisy.flipped].tolist())
     ({0}, {1})
     """
-    check_samples_object(samples)
+    check_kind_of_samples("samples", samples)
     cells = samples.cells
     table: NDArray[np.float64] = np.zeros(cells.shape)
     if isinstance(rates, Mapping):
@@ -241,14 +241,6 @@ def flip_uniform(
     chosen = np.flatnonzero(rng.random(len(samples)) < table.reshape(-1)[cells.codes])
     shift = rng.integers(1, max(2, cells.shape[0]), len(chosen))
     return flipped_to(samples, chosen, (cells.label_codes[chosen] + shift) % cells.shape[0])
-
-
-def check_samples_object(samples: Samples) -> None:
-    """Refuse anything but samples, such as their features alone."""
-    if not isinstance(samples, Samples):
-        raise InvalidInputError(
-            f"samples must be Samples(features, labels, groups); got {type(samples).__name__}"
-        )
 
 
 def count_flips(rate: float, samples: int) -> int:
@@ -297,7 +289,7 @@ def flip_greedily(
     >>> int(noisy.flipped.sum())
     100
     """
-    check_samples_object(samples)
+    check_kind_of_samples("samples", samples)
     check_at_least("rounds", rounds, 1)
     cells, wanted = samples.cells, count_flips(rate, len(samples))
     if cells.shape[0] != 2:
@@ -313,7 +305,7 @@ def flip_greedily(
     x, right = standardised(samples), cells.label_codes.astype(np.int64)
     target, target_labels = x, right
     if validation is not None:
-        check_samples_object(validation)
+        check_kind_of_samples("validation", validation)
         target = standardised(validation)
         target_labels = np.array([cells.classes.index(label) for label in validation.labels], dtype=np.int64)
     labels, model = right.copy(), LogisticRegression(max_iter=1000, warm_start=True)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, weighted_rows
+from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
 from fairsieve.selection.select import count_budget
 from fairsieve.training.checkpoints import Checkpoints
 from fairsieve.training.linear import LinearTrainer
@@ -148,10 +148,7 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
     """Require something to learn, and an evaluation set of the same kind."""
     shown = data if evaluation is None else evaluation
     for name, given in (("data", data), ("evaluation", shown)):
-        if not isinstance(given, Samples):
-            raise InvalidInputError(
-                f"{name} must be Samples(features, labels, groups); got {type(given).__name__}"
-            )
+        check_kind_of_samples(name, given)
     if len(data) == 0:
         raise InvalidInputError("data must have at least one sample; got none")
     if data.cells.shape[0] < 2:

@@ -7,20 +7,19 @@ size of an answer does not depend on the number of rows.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import tempfile
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partialmethod
 from itertools import repeat
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +50,6 @@ TITLES = {
     "standard_moments": "means",
     "score_moments": "scores",
 }
-
-
-class Engine(Protocol):
-    """Where parts are kept, and who works on them."""
-
-    def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
-        """Call a function once for each part, with the items of the columns; keep what it returns where it is."""
-
-    def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
-        """Call a function once for each part, and return what it returns."""
 
 
 def local_threads() -> int:
@@ -150,30 +139,21 @@ class DaskEngine:
         self.dask = require("dask", purpose="work on a cluster")
 
     def keep(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
-        made = [self._call(title, function, *items) for items in zip(*columns, strict=False)]
-        with self._told():
-            return list(self.dask.persist(*made, **self._options))
+        return self._run(self.dask.persist, title, function, columns)
 
     def ask(self, title: str, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
-        made = [self._call(title, function, *items) for items in zip(*columns, strict=False)]
-        with self._told():
-            return list(self.dask.compute(*made, **self._options))
+        return self._run(self.dask.compute, title, function, columns)
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {} if self.client is None else {"scheduler": self.client}
-
-    def _call(self, title: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        name = f"{title.replace(' ', '-')}-{uuid.uuid4().hex}"
-        return self.dask.delayed(function, pure=False, traverse=False)(*arguments, dask_key_name=name)
-
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say that a scheduler went away, in place of what it left behind."""
-        from concurrent.futures import CancelledError
-
+    def _run(self, run: Any, title: str, function: Callable[..., Any], columns: Any) -> list[Any]:
+        """Call a function for each part; say that a scheduler went away, in place of what it left behind."""
+        options = {} if self.client is None else {"scheduler": self.client}
+        call = self.dask.delayed(function, pure=False, traverse=False)
+        name = title.replace(" ", "-")
+        calls = [
+            call(*items, dask_key_name=f"{name}-{uuid.uuid4().hex}") for items in zip(*columns, strict=False)
+        ]
         try:
-            yield
+            return list(run(*calls, **options))
         except (CancelledError, OSError, TimeoutError) as error:
             if self.client is None:
                 raise
@@ -181,6 +161,11 @@ class DaskEngine:
                 f"the dask scheduler no longer answers ({type(error).__name__}), and nothing was written: start the "
                 "cluster again, and then this"
             ) from error
+
+
+# Where parts are kept, and who works on them. ``keep`` calls a function once for each part, with the items of the
+# columns, and keeps what it returns where it is; ``ask`` returns it.
+Engine = LocalEngine | DaskEngine
 
 
 @dataclass(frozen=True)
@@ -316,9 +301,8 @@ class PartRows:
         self.samples, self.columns = int(sum(sizes)), first.shape[1]
         self.outputs = 1 if shape[0] <= 2 else shape[0]
         self.view = View()
-        self.chances: list[Any] = [None] * len(
-            parts
-        )  # of the true classes; kept apart from what stays as it is
+        # Of the true classes; kept apart from what stays as it is.
+        self.chances: list[Any] = [None] * len(parts)
         self.first: Floats = first[0].astype(np.float64)
 
     def call(self, title: str, function: Callable[..., Any], *same: Any) -> list[Any]:
