@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples, as_copies, weighted_rows
-from fairsieve.selection.cells import Cells, as_array, refuse_missing, unmasked
+from fairsieve.selection.cells import Cells, Floats, as_array, refuse_missing, unmasked
 from fairsieve.validation import check_seed, shown
 
 FLOATS = (np.float64, np.float32)
@@ -28,7 +28,7 @@ class Checked(NamedTuple):
     """What to fit on: the samples that have a weight."""
 
     data: Samples
-    weights: NDArray[np.float64] | None  # how often each sample counts; None, where each counts once
+    weights: Floats | None  # how often each sample counts; None, where each counts once
     rows: NDArray[np.int64]  # where the samples stand in what was given, ascending
     given: int  # how many samples were given
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Cells, Missing, as_array, unmasked
+from fairsieve.selection.cells import Cells, Floats, Missing, as_array, unmasked
 from fairsieve.validation import shown
 
 
@@ -147,7 +147,7 @@ def check_kind_of_samples(name: str, value: Any) -> None:
 LARGEST = 1e100  # weight of a sample
 
 
-def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) -> NDArray[np.float64]:
+def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) -> Floats:
     """Check that there is one finite weight of at least 0 per sample, and ``some`` above 0; return doubles.
 
     >>> check_weights([1, 0], 2)
@@ -190,7 +190,7 @@ def draw_rows(samples: int, most: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(samples, most, replace=False, shuffle=False))
 
 
-def as_copies(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def as_copies(weights: Floats) -> Floats:
     """Return weights as numbers of copies: a weight of 2 is the sample twice.
 
     Weights that sum to less than there are samples, such as shares of 1, say how samples compare, and not how many
@@ -202,9 +202,7 @@ def as_copies(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights * max(1.0, len(weights) / max(float(weights.sum()), 1e-300))
 
 
-def weighted_rows(
-    sample_weight: ArrayLike | None, samples: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+def weighted_rows(sample_weight: ArrayLike | None, samples: int) -> tuple[NDArray[np.int64], Floats | None]:
     """Return the rows that have a weight, and their weights; None where all are 1.
 
     >>> weighted_rows([2.0, 0.0, 1.0], 3)

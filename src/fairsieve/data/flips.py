@@ -18,10 +18,9 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, check_kind_of_samples
+from fairsieve.selection.cells import Flags, Floats
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class NoisyLabels:
     """
 
     labels: NDArray[Any]
-    flipped: NDArray[np.bool_]
+    flipped: Flags
 
 
 def flip_margin(
@@ -214,7 +213,7 @@ def flip_uniform(
     """
     check_kind_of_samples("samples", samples)
     cells = samples.cells
-    table: NDArray[np.float64] = np.zeros(cells.shape)
+    table: Floats = np.zeros(cells.shape)
     if isinstance(rates, Mapping):
         for cell, rate in rates.items():
             label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)

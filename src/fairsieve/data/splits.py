@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Floats
 from fairsieve.validation import percent_hint, shown
 
 # Of tables with fewer different rows than this share of the rows, equal rows are people who are alike, not copies of
@@ -163,7 +163,7 @@ def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     return counts
 
 
-def _scaling(features: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scaling(features: NDArray[Any]) -> tuple[Floats, Floats]:
     """Return the mean and deviation of each column; 0 and 1 for columns of 0/1, and a constant is only shifted.
 
     >>> shift, factor = _scaling(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))

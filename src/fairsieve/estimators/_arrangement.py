@@ -11,17 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from fairsieve.inputs import Checked, dense
 from fairsieve.label_noise.survey import DRAWN_BY, row_keys, row_phases
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.linear_rows import LinearRows
 from fairsieve.training.points import Point, Solution
-
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_ARRANGED = 5_000_000  # numbers in the table: a larger one would be copied at a cost that is felt
 GRAIN = 2.0**30  # sums are rounded to this part of the largest: their last digits depend on the order

@@ -17,15 +17,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.metrics import Rates
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+from fairsieve.selection.cells import Codes, Floats
 
 LEARNT_FROM = 10_000  # rows, at most, that the chances of groups are learnt from
 SOFTNESS = (0.5, 0.25, 0.12)  # of a prediction, in standard deviations of the scores: harder and harder

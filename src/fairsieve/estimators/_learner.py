@@ -32,7 +32,7 @@ from fairsieve.inputs import (
     warn_of_alike,
 )
 from fairsieve.samples import Samples, as_copies, weighted_rows
-from fairsieve.selection.cells import Cells, as_array, missing_in, unmasked
+from fairsieve.selection.cells import Cells, Floats, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 
 Rows = NDArray[np.int64]
@@ -126,7 +126,7 @@ def check_sieve_samples(
     return Checked(data, None if weights is None else as_copies(weights), rows, len(labels))
 
 
-def encode_table(X: Any) -> NDArray[np.float64]:
+def encode_table(X: Any) -> Floats:
     """Keep numeric columns, with missing values replaced by the median; encode each category as a column.
 
     >>> encode_table([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
@@ -152,7 +152,7 @@ def _columns(table: Any) -> list[Any]:
     return [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
 
 
-def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
+def _encode_column(column: NDArray[Any]) -> Floats:
     """Encode one column as one or more numeric columns."""
     missing, numbers = missing_in(column), np.full(len(column), np.nan)
     if column.dtype.kind in "mM":
@@ -174,7 +174,7 @@ class FittedCopy(NamedTuple):
     estimator: Any
     classes: NDArray[Any]
 
-    def predict_proba(self, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, classes: NDArray[Any]) -> Floats:
         """Predict the probabilities of ``classes``, (n, classes); 0 for a class that the copy did not see."""
         found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
         columns, known = np.zeros((len(found), len(classes))), classes.tolist()
@@ -205,7 +205,7 @@ class TrainingTask:
     labels: NDArray[Any]
     classes: NDArray[Any]
     fit_params: Mapping[str, Any] = field(default_factory=dict)
-    own: NDArray[np.float64] | None = None
+    own: Floats | None = None
 
     def under(self, labels: NDArray[Any], rows: Rows) -> TrainingTask:
         """Return the task of fitting to some rows, ascending and some more than once, under other labels."""
@@ -215,7 +215,7 @@ class TrainingTask:
         own = None if self.own is None else self.own[rows]
         return replace(self, X=_safe_indexing(self.X, rows), labels=labels, fit_params=options, own=own)
 
-    def fit(self, weights: NDArray[np.float64] | None, rows: Rows | None = None) -> FittedCopy:
+    def fit(self, weights: Floats | None, rows: Rows | None = None) -> FittedCopy:
         """Fit a copy to ``rows``; None stands for all rows, or for equal weights.
 
         Rows of weight 0 are left out. Below 0, a row of one of two classes is taken for one of the other.
@@ -245,15 +245,13 @@ class TrainingTask:
             fitted = copy.fit(X, np.searchsorted(present, labels) if coded else labels, **options)
         return FittedCopy(fitted, present if coded else _sort_out_classes(fitted.classes_, present))
 
-    def out_of_fold(
-        self, weights: NDArray[np.float64] | None, folds: Folds, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    def out_of_fold(self, weights: Floats | None, folds: Folds, n_jobs: int | None = None) -> Floats:
         """Predict the classes of every sample, (n, classes), by copies that were not fitted to it.
 
         A sample that several folds predict gets the mean of their probabilities.
         """
 
-        def predict(seen: Rows, tested: Rows) -> NDArray[np.float64]:
+        def predict(seen: Rows, tested: Rows) -> Floats:
             return self.fit(weights, seen).predict_proba(_safe_indexing(self.X, tested), self.classes)
 
         found = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
@@ -263,7 +261,7 @@ class TrainingTask:
             times[tested] += 1
         return sums if (times == 1).all() else sums / times[:, None]
 
-    def _multiply(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    def _multiply(self, weights: Floats | None) -> Floats | None:
         """Multiply weights by the samples' own; either may be None for ones."""
         return self.own if weights is None else weights if self.own is None else weights * self.own
 

@@ -23,7 +23,7 @@ from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.label_noise.verified import suspects_of
 from fairsieve.samples import Samples, check_weights, draw_rows
-from fairsieve.selection.cells import Cells, as_array, merged, unmasked
+from fairsieve.selection.cells import Cells, Floats, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.parts import SAMPLE, Chances, DaskEngine, Part, PartRows, Selection, View
 from fairsieve.training.points import Point
@@ -129,7 +129,7 @@ def believed_rows(part: Part, chances: Chances, start: int, view: View) -> NDArr
     return start + np.flatnonzero(is_believed)
 
 
-def own_chances(part: Part, chances: NDArray[np.float32]) -> NDArray[np.float64]:
+def own_chances(part: Part, chances: NDArray[np.float32]) -> Floats:
     """Return how likely the label of each row is the true one."""
     return chances[np.arange(len(part)), part.labels.astype(np.int64)].astype(np.float64)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_chances
@@ -22,15 +21,12 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.metrics import Rates, compared_rates
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import Cleaning
 from fairsieve.training.ratio_search import TOLERANCE, SolverSettings, State, Stopped
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
 LEAST = 0.05  # of a cell's labels are right, whatever the tables say
@@ -59,7 +55,7 @@ class LabelWeights(NamedTuple):
 
     mass: Floats
     ratios: Floats
-    kept: NDArray[np.bool_]
+    kept: Flags
     judged: Floats
     table: Floats
 
@@ -220,7 +216,7 @@ class Round(State):
     """The weights of a model, and its results out of fold."""
 
     weights: Floats | None  # None in the plain round; below 0 where the label is reversed
-    kept: NDArray[np.bool_]
+    kept: Flags
     probabilities: Floats
     pulls: Floats  # by which the cells were weighed, (classes, groups)
     table: Floats  # what is predicted, by true class and group

@@ -19,13 +19,11 @@ from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputErro
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.metrics import Rates
 from fairsieve.notions import EO, find_notion
-from fairsieve.selection.cells import Cells, positive_code
+from fairsieve.selection.cells import Cells, Floats, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.points import accuracy_gain
 from fairsieve.training.ratio_search import RateGap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share, is_dask
-
-Floats = NDArray[np.float64]
 
 Verdict = Literal["better", "no different", "worse", "cannot be known"]
 

@@ -23,7 +23,7 @@ from fairsieve.metrics import (
 )
 from fairsieve.notions import EO, find_notion
 from fairsieve.report.document import SYMBOLS, THEMES, Look, looks_of
-from fairsieve.selection.cells import Cells, positive_code
+from fairsieve.selection.cells import Cells, Floats, positive_code
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)
@@ -89,7 +89,7 @@ class TradeoffDisplay:
         self.accuracy_interval = self._check_interval("accuracy_interval", accuracy_interval)
         self.disparity_interval = self._check_interval("disparity_interval", disparity_interval)
 
-    def _check_interval(self, name: str, bounds: ArrayLike | None) -> NDArray[np.float64]:
+    def _check_interval(self, name: str, bounds: ArrayLike | None) -> Floats:
         """Check that there is an interval for each value; NaN where none are given."""
         shape = (len(self.names), 2)
         checked = np.full(shape, np.nan) if bounds is None else np.asarray(bounds, dtype=np.float64)
@@ -313,7 +313,7 @@ def _bootstrap(
     sensitive_features: ArrayLike,
     method: Method,
     pos_label: Any,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
     table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
     cells = Cells(np.zeros(0, np.uint8), classes, values)

@@ -34,15 +34,13 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, draw_rows, weighted_rows
-from fairsieve.selection.cells import positive_code, unmasked
+from fairsieve.selection.cells import Floats, positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_rows import LinearRows
 from fairsieve.training.points import choose_bargain
 from fairsieve.training.ratio_search import SolverSettings, choose_point
 from fairsieve.validation import shown
-
-Floats = NDArray[np.float64]
 
 ROUNDS = 2  # so that a default fit costs at most ten plain ones: benchmarks/sieve_cost.py
 CLEANED_ON = 10_000  # rows, at most, that say how many labels to leave out
@@ -456,14 +454,14 @@ class SieveClassifier(FairEstimator):
         return np.asarray(self.classes_[np.where(chances[:, place] >= self.threshold_, place, 1 - place)])
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         check_is_fitted(self)
         X = unmasked(X, numbers=True)
         return FittedCopy(self.estimator_, self._fitted_classes).predict_proba(X, self.classes_)
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the decision values of the wrapped classifier, if it has any."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(unmasked(X, numbers=True)))

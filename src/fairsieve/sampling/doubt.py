@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from fairsieve.sampling.losses import is_single
+from fairsieve.selection.cells import Floats
 from fairsieve.selection.epoch import Plan
 
 LITTLE = 3.0  # times less than typical
@@ -105,7 +105,7 @@ class Doubt:
 
 
 def costs_accuracy(
-    outputs: torch.Tensor, labels: torch.Tensor, weights: NDArray[np.float64], groups: torch.Tensor
+    outputs: torch.Tensor, labels: torch.Tensor, weights: Floats, groups: torch.Tensor
 ) -> bool:
     """Return whether held-out samples are predicted worse than by natural weights, beyond a standard error.
 

@@ -42,7 +42,7 @@ from fairsieve.sampling.states import (
 )
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends import check_shape, choose_backend
-from fairsieve.selection.cells import Cells, as_array, cells_checksum
+from fairsieve.selection.cells import Cells, Floats, as_array, cells_checksum
 from fairsieve.selection.epoch import Judged, Plan, SamplingMethod, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
 from fairsieve.validation import check_at_least, shown
@@ -221,12 +221,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return self.position.coming >= self.plan.warmup_epochs and not self.position.is_resumed
 
     @property
-    def clean_ratios(self) -> NDArray[np.float64] | None:
+    def clean_ratios(self) -> Floats | None:
         """The share of each cell that may be selected, classes × groups; None where one number holds for all."""
         return None if self.plan.clean_ratios is None else self.plan.clean_ratios.copy()
 
     @property
-    def ratios(self) -> NDArray[np.float64]:
+    def ratios(self) -> Floats:
         """The present ratios, classes × groups."""
         return self.plan.ratios.copy()
 

@@ -25,7 +25,7 @@ from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts, plain_settings
 from fairsieve.selection.backends.numpy import Measured, NumpyBackend
 from fairsieve.selection.batches import Draw, unshuffled
-from fairsieve.selection.cells import Cells, merged
+from fairsieve.selection.cells import Cells, Floats, merged
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_at_least, check_positive
@@ -220,13 +220,13 @@ class ShardedBackend(NumpyBackend):
         self.workers.agree(bytes_of_a_loss=measured.losses.itemsize)
         return measured
 
-    def sum_signals(self, measured: Measured, selected: ShardSelection) -> NDArray[np.float64]:
+    def sum_signals(self, measured: Measured, selected: ShardSelection) -> Floats:
         """Add up the signals by cell over all workers, in the order of the ranks: the same bits on each."""
         own = super().sum_signals(measured, selected)
         parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
         return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
-    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
         """Count the samples of all workers."""
         return self._sum(super().count_below(measured, limits))
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.selection.cells import Floats
+
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CHUNK = 2**16  # positions computed together, so that they stay in the cache
@@ -56,9 +58,7 @@ def batch_count(selected: int, batch_size: int) -> int:
     return max(1, selected // batch_size) if selected > 0 else 0
 
 
-def cell_quotas(
-    ratios: NDArray[np.float64], counts: NDArray[np.int64], batch_size: int
-) -> NDArray[np.float64]:
+def cell_quotas(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> Floats:
     """Return how many samples of each cell a batch should have, ``ratio · batch_size · |S_y| / |S|`` (Eq. 3).
 
     A cell with nothing selected leaves its ratio to the others of its class.
@@ -71,9 +71,7 @@ def cell_quotas(
     return np.asarray(quotas.reshape(-1))
 
 
-def batch_shares(
-    ratios: NDArray[np.float64], counts: NDArray[np.int64], batch_size: int
-) -> NDArray[np.int64]:
+def batch_shares(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> NDArray[np.int64]:
     """Return quotas rounded by largest remainder, alike for every batch; they sum to ``batch_size`` exactly.
 
     This is the paper's rounding. A cell with a quota below one half may have no place in any batch.

@@ -121,7 +121,7 @@ class Cells:
         return len(self.groups) - self.has_ungrouped
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Codes:
         """Samples in each cell, classes × groups."""
         size = len(self.classes) * len(self.groups)
         if is_tensor(self.codes):
@@ -150,12 +150,12 @@ class Cells:
         return {self.codes.device: self.codes} if is_tensor(self.codes) else {}
 
     @property
-    def label_codes(self) -> NDArray[np.int64]:
+    def label_codes(self) -> Codes:
         """Row of each sample."""
         return self.host_codes.astype(np.int64) // self.shape[1]
 
     @property
-    def group_codes(self) -> NDArray[np.int64]:
+    def group_codes(self) -> Codes:
         """Column of each sample."""
         return self.host_codes.astype(np.int64) % self.shape[1]
 
@@ -387,7 +387,7 @@ def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[A
     if span > WIDEST:
         return None
 
-    def offsets() -> Iterator[NDArray[np.int64]]:
+    def offsets() -> Iterator[Codes]:
         for first in range(0, len(array), CHUNK):
             yield np.subtract(array[first : first + CHUNK], least, dtype=np.int64, casting="unsafe")
 
@@ -413,7 +413,7 @@ def _place(name: str, codes: NDArray[Any], found: list[Any], known: list[Any]) -
     return places[codes] if len(places) else codes
 
 
-def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_in(array: NDArray[Any]) -> Flags:
     """Return which values are None, NaN, NA or NaT.
 
     >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()

@@ -24,7 +24,7 @@ from fairsieve.selection.batches import (
     cell_quotas,
     share_edges,
 )
-from fairsieve.selection.cells import Cells, as_array, tensor_device
+from fairsieve.selection.cells import Cells, Floats, as_array, tensor_device
 from fairsieve.selection.ratios import (
     Balance,
     LossGap,
@@ -109,8 +109,8 @@ class SamplingMethod:
 class Judged(NamedTuple):
     """What groups are compared by: signals added up by cell."""
 
-    sums: NDArray[np.float64]  # (targets, cells)
-    squares: NDArray[np.float64]  # of the squared signals
+    sums: Floats  # (targets, cells)
+    squares: Floats  # of the squared signals
     counts: NDArray[np.int64]  # samples in each cell
     costs_accuracy: bool = False  # whether held-out samples are predicted worse than by natural weights
 
@@ -200,7 +200,7 @@ class Plan:
         self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
         self.ratios = class_shares(self.cell_counts)
         self.estimates_ratios = is_auto(clean_ratio)
-        self.clean_ratios: NDArray[np.float64] | None = None  # of cells; None where one budget holds for all
+        self.clean_ratios: Floats | None = None  # of cells; None where one budget holds for all
         if self.estimates_ratios:
             self.clean_ratios = np.ones(cells.shape)
         elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
@@ -255,7 +255,7 @@ class Plan:
         return batch_count(samples, self.batch_size) if self.selected else 0
 
     @property
-    def quotas(self) -> NDArray[np.float64]:
+    def quotas(self) -> Floats:
         """Samples of each cell that a batch of the present epoch has, on the average."""
         size = min(self.batch_size, self.selected)
         if not self.is_weighted:
@@ -317,7 +317,7 @@ class Plan:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
         self.ratios = balanced_ratios(kept, balance.powers, self.cells.has_ungrouped)
 
-    def cell_means(self, values: Any) -> NDArray[np.float64]:
+    def cell_means(self, values: Any) -> Floats:
         """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""
         self._follow(values)
         if self._everyone is None:

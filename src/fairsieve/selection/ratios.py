@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS, OWN_LABEL, Comparisons, find_notion
-from fairsieve.selection.cells import Cells, as_array, positive_code
+from fairsieve.selection.cells import Cells, Flags, Floats, as_array, positive_code
 from fairsieve.validation import check_clean_ratio, shown
 
 SignalName = Literal["loss", "error"]
@@ -49,7 +49,7 @@ def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None
     return notion.list_comparisons(cells.shape[0], positive_code(fairness, cells, pos_label))
 
 
-def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def class_shares(counts: NDArray[np.int64]) -> Floats:
     """Return each cell's share of its class, from counts; equal shares for a class with no samples.
 
     Ratios start there.
@@ -73,8 +73,8 @@ class LossGap(NamedTuple):
 
 
 def find_loss_gaps(
-    sums: NDArray[np.float64],
-    squares: NDArray[np.float64],
+    sums: Floats,
+    squares: Floats,
     sizes: NDArray[Any],
     rows: NDArray[np.int64],
     *,
@@ -114,7 +114,7 @@ def find_loss_gaps(
     return found
 
 
-def move_ratios(ratios: NDArray[np.float64], gaps: list[LossGap | None], step_size: float) -> None:
+def move_ratios(ratios: Floats, gaps: list[LossGap | None], step_size: float) -> None:
     """Move the ratios one step (Eq. 6), in place.
 
     Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
@@ -148,7 +148,7 @@ class Balance:
         From the end of the warm-up to the end of the training, in which α can move by 1.
     """
 
-    def __init__(self, compared: NDArray[np.bool_], power: float, tolerance: float, epochs: int) -> None:
+    def __init__(self, compared: Flags, power: float, tolerance: float, epochs: int) -> None:
         self.compared, self.tolerance = compared, tolerance
         self.pace = 1 / max(1, epochs)
         self.powers = np.where(compared, power, 1.0)
@@ -171,9 +171,7 @@ class Balance:
         self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
 
 
-def balanced_ratios(
-    kept: NDArray[np.int64], powers: NDArray[np.float64], has_ungrouped: bool
-) -> NDArray[np.float64]:
+def balanced_ratios(kept: NDArray[np.int64], powers: Floats, has_ungrouped: bool) -> Floats:
     """Return ratios that weight the groups of a class by (their share of what is kept)^power.
 
     Samples without a group keep their share.
@@ -194,7 +192,7 @@ def rounded(values: Any) -> Any:
     return np.rint(values * 2.0**32) / 2.0**32
 
 
-def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDArray[np.float64]:
+def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> Floats:
     """Return what the means of cells are taken over: their counts, and an offset where cells are compared.
 
     The paper's text has no offset; its authors' code has 1 for equalized odds. A cell without samples stays without.
@@ -203,7 +201,7 @@ def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDAr
     return sizes if by_group else np.where(counts > 0, sizes + offset, sizes)
 
 
-def selection_bounds(ratios: NDArray[np.float64], has_ungrouped: bool) -> NDArray[np.float64]:
+def selection_bounds(ratios: Floats, has_ungrouped: bool) -> Floats:
     """Return the ratios that bound a selection; those of samples without a group bound nothing."""
     if not has_ungrouped:
         return ratios
@@ -212,7 +210,7 @@ def selection_bounds(ratios: NDArray[np.float64], has_ungrouped: bool) -> NDArra
     return bounds
 
 
-def check_ratio_table(value: Any, cells: Cells) -> NDArray[np.float64]:
+def check_ratio_table(value: Any, cells: Cells) -> Floats:
     """Return clean ratios as a table, classes × groups, from a table or a mapping from (class, group)."""
     if isinstance(value, Mapping):
         places = {(y, z): (i, j) for i, y in enumerate(cells.classes) for j, z in enumerate(cells.groups)}
@@ -238,7 +236,7 @@ def check_ratio_table(value: Any, cells: Cells) -> NDArray[np.float64]:
     return table.astype(np.float64)
 
 
-def cell_caps(ratios: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def cell_caps(ratios: Floats, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the most samples of each cell under its clean ratio: ⌊ratio · n⌋, and one if there is any.
 
     >>> cell_caps(np.array([[0.29, 0.1]]), np.array([[100, 3]])).tolist()
@@ -248,7 +246,7 @@ def cell_caps(ratios: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray
     return np.asarray(np.minimum(np.maximum(caps, 1), counts).reshape(-1))
 
 
-def estimate_ratios(below: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def estimate_ratios(below: NDArray[np.int64], counts: NDArray[np.int64]) -> Floats:
     """Return clean ratios, from how many samples of each cell are not doubted, classes × groups.
 
     A cell that the network has not learned yet looks as if all its labels were wrong. Left out, it never would be

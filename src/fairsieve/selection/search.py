@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.selection.cells import Flags, Floats
+
 NO_LIMIT = 2**64 - 1
 WIDTH = 10  # bits counted at once for up to four cells; wider digits are larger messages between workers
 
@@ -57,11 +59,11 @@ def budget_used(total: Any, count: Any, ratio: Any, of_class: Any) -> Any:
 class Limits(NamedTuple):
     """What bounds a selection: the budgets of Eq. 7, and the most samples that each cell may have."""
 
-    ratios: NDArray[np.float64]  # classes × groups; where all are 1, the budget alone bounds
+    ratios: Floats  # classes × groups; where all are 1, the budget alone bounds
     budget: int
     caps: NDArray[np.int64] | None = None  # of each cell
 
-    def keep(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def keep(self, states: NDArray[np.int64]) -> Flags:
         """Return which states, the columns of (cells, states), respect every budget and cap.
 
         ``Σk ≤ T`` and, for each cell c of class y, ``Σk + k_c − ratio_c · K_y ≤ T``. Rounding does

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.notebook import cells_html
 from fairsieve.selection.backends import Backend, choose_backend
-from fairsieve.selection.cells import Cells, as_array, tensor_device, unmasked
+from fairsieve.selection.cells import Cells, Floats, as_array, tensor_device, unmasked
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio, is_tensor
 
@@ -116,7 +116,7 @@ def select(
 def select_cells(
     losses: Any,
     cells: Cells,
-    ratios: NDArray[np.float64] | None,
+    ratios: Floats | None,
     clean_ratio: float,
     *,
     backend: str | Backend = "auto",
@@ -145,7 +145,7 @@ def count_budget(clean_ratio: float, samples: int) -> int:
     return min(samples, math.floor(share * samples + 1e-9))
 
 
-def _check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
+def _check_ratios(ratios: NDArray[Any]) -> Floats:
     """Return ratios as doubles, or raise a clear error."""
     if ratios.ndim != 2 or ratios.dtype.kind not in "fiub":
         raise InvalidInputError(

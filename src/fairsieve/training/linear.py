@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Floats
 from fairsieve.training.linear_model import LinearModel, initial_parameters, likeliest
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
-
-Floats = NDArray[np.float64]
 
 
 class Adam(NamedTuple):

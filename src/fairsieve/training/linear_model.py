@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Floats
 
 CHUNK = 8192  # rows that are converted to doubles at once
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
@@ -35,17 +36,17 @@ class LinearModel:
     array([1, 0])
     """
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
 
     @classmethod
-    def from_parameters(cls, parameters: NDArray[np.float64], outputs: int) -> LinearModel:
+    def from_parameters(cls, parameters: Floats, outputs: int) -> LinearModel:
         """Read the flat parameters of the paper's model: the weights of f, output by output, then its biases."""
         scale = 2.0 if outputs == 1 else 1.0
         weights = parameters[:-outputs].reshape(outputs, -1)
         return cls(scale * weights, scale * parameters[-outputs:])
 
-    def decision(self, features: Any) -> NDArray[np.float64]:
+    def decision(self, features: Any) -> Floats:
         """Compute the logits of dense or scipy-sparse features: (n,) for two classes, else (n, classes)."""
         if np.ndim(features) != 2 or features.shape[1] != self.coef.shape[1]:
             raise InvalidInputError(
@@ -62,17 +63,17 @@ class LinearModel:
         """Predict the position of each sample's class."""
         return likeliest(self.decision(features))
 
-    def probabilities(self, features: Any) -> NDArray[np.float64]:
+    def probabilities(self, features: Any) -> Floats:
         """Compute the probabilities of the classes, (n, classes)."""
         return np.asarray(np.exp(log_probabilities(self.decision(features))))
 
 
-def likeliest(decision: NDArray[np.float64]) -> NDArray[np.int64]:
+def likeliest(decision: Floats) -> NDArray[np.int64]:
     """Return the position of the likeliest class; one logit of exactly 0 is the first class."""
     return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
-def log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_probabilities(decision: Floats) -> Floats:
     """Compute the logarithms of the classes' probabilities, of one logit per sample or of one per class.
 
     >>> np.exp(log_probabilities(np.zeros(1))).round(6).tolist()
@@ -83,7 +84,7 @@ def log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(log_softmax(decision, axis=1))
 
 
-def initial_parameters(features: int, classes: int, seed: int) -> NDArray[np.float64]:
+def initial_parameters(features: int, classes: int, seed: int) -> Floats:
     """Draw the weights that the paper's model starts from: N(0, 0.2²); the biases are 0.
 
     They are the numbers that ``LogisticRegression`` draws from ``torch.Generator().manual_seed(seed)``,

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, require
 from fairsieve.samples import draw_rows
+from fairsieve.selection.cells import Flags, Floats
 from fairsieve.training.linear_rows import LinearRows, add_up
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import EVERYTHING, LossLimit
 from fairsieve.training.threads import one_thread
 
-Floats = NDArray[np.float64]
 Selection = tuple[Floats, LossLimit]
 Chances = NDArray[np.float32] | None
 
@@ -220,7 +220,7 @@ class Part:
     groups: NDArray[Any]
     shape: tuple[int, int]
     weights: Floats | None = None
-    held: NDArray[np.bool_] | None = None
+    held: Flags | None = None
     given: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
@@ -436,9 +436,9 @@ class OneHot:
             first += width
         return found
 
-    def __matmul__(self, coefficients: NDArray[Any]) -> NDArray[np.float64]:
+    def __matmul__(self, coefficients: NDArray[Any]) -> Floats:
         first = self.numbers.shape[1]
-        found: NDArray[np.float64] = (self.numbers @ coefficients[:first]).astype(np.float64)
+        found: Floats = (self.numbers @ coefficients[:first]).astype(np.float64)
         for codes, width in zip(self.codes.T, self.widths, strict=True):
             table = np.zeros((width + 1, coefficients.shape[1]))
             table[:width] = coefficients[first : first + width]
@@ -446,7 +446,7 @@ class OneHot:
             first += width
         return found
 
-    def __rmatmul__(self, residuals: NDArray[Any]) -> NDArray[np.float64]:
+    def __rmatmul__(self, residuals: NDArray[Any]) -> Floats:
         found = [np.asarray(np.atleast_2d(residuals) @ self.numbers, np.float64)]
         for codes, width in zip(self.codes.T, self.widths, strict=True):
             sums = [

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Floats
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import SignalName
 from fairsieve.selection.select import count_budget
@@ -182,7 +180,7 @@ class TrainingSpec:
     settings: Settings
     seed: int = 0
     evaluation: Samples | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
     def new_plan(self) -> Plan:
         """Make the plan of this training, at its start."""

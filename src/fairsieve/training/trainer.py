@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveError, InvalidInputError, require
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.notions import NOTIONS
-from fairsieve.selection.cells import as_array
+from fairsieve.selection.cells import Floats, as_array
 from fairsieve.training.linear_model import LinearModel, likeliest, log_probabilities
 from fairsieve.training.settings import TrainingSpec
 
@@ -36,8 +36,8 @@ class Scores:
         By notion of fairness; the paper's definition (``method="to_overall"``).
     """
 
-    accuracy: NDArray[np.float64]
-    disparity: dict[str, NDArray[np.float64]]
+    accuracy: Floats
+    disparity: dict[str, Floats]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,8 +75,8 @@ class History:
     epochs: NDArray[np.int64]
     classes: list[Any]
     groups: list[Any]
-    cell_losses: NDArray[np.float64]
-    ratios: NDArray[np.float64]
+    cell_losses: Floats
+    ratios: Floats
     counts: NDArray[np.int64]
     train: Scores
     evaluation: Scores | None
@@ -116,7 +116,7 @@ class Fitted:
     predictor: LinearModel | nn.Module
     history: History
     indices: NDArray[np.int64]
-    ratios: NDArray[np.float64]
+    ratios: Floats
     classes: list[Any]
     interrupted: bool = False
 
@@ -134,11 +134,11 @@ class Fitted:
         """Predict labels."""
         return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
 
-    def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
+    def predict_proba(self, features: ArrayLike | torch.Tensor) -> Floats:
         """Compute the probabilities of the classes, (n, classes)."""
         return np.asarray(np.exp(log_probabilities(self._decide(features))))
 
-    def _decide(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
+    def _decide(self, features: ArrayLike | torch.Tensor) -> Floats:
         """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""
         numbers = as_array("features", features)
         if numbers.dtype.kind not in "fiub":
@@ -165,7 +165,6 @@ class Fitted:
         return (outputs.reshape(-1) if is_single(outputs) else outputs).numpy()
 
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 

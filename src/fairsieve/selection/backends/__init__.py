@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.selection.batches import Draw
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Floats
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_choice
 
@@ -38,7 +38,7 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def sum_signals(self, measured: Any, selected: Any) -> NDArray[np.float64]:
+    def sum_signals(self, measured: Any, selected: Any) -> Floats:
         """Add up the signals of the selected samples, and their squares, by cell: (2, targets, cells)."""
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Backend(ABC):
         """Select by Algorithm 1."""
 
     @abstractmethod
-    def count_below(self, measured: Any, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count_below(self, measured: Any, limits: Floats) -> NDArray[np.int64]:
         """Count the samples of each cell, of all, whose loss is at most the limit of the cell."""
 
     @abstractmethod

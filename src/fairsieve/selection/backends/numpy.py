@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
-from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.cells import Cells, Floats, as_array
 from fairsieve.selection.search import Limits, Walk, Window
 
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
@@ -62,7 +62,7 @@ class NumpyBackend(Backend):
         chosen = np.asarray(as_array("indices", indices), np.int64)
         return Chosen(chosen, np.bincount(self.codes[chosen], minlength=self.cells.counts.size))
 
-    def sum_signals(self, measured: Measured, selected: Any) -> NDArray[np.float64]:
+    def sum_signals(self, measured: Measured, selected: Any) -> Floats:
         """Add up the signals of the selected samples and their squares by cell, some samples at a time."""
         cells = self.cells.counts.size
         sums = np.zeros((2, len(measured.signals), cells))
@@ -93,7 +93,7 @@ class NumpyBackend(Backend):
         """Return the largest of the workers' numbers, place by place."""
         return np.array(row)
 
-    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         counts = np.zeros(len(limits), np.int64)
         for part in _chunks(len(self.codes)):

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import POINT, Draw, shuffle_constants, shuffle_shape, shuffled
-from fairsieve.selection.cells import WIDEST, Cells, as_array, narrow_type
+from fairsieve.selection.cells import WIDEST, Cells, Floats, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
@@ -87,7 +87,7 @@ class TorchBackend(Backend):
         cell[where] = self.codes[where]
         return DeviceSelection(cell, count_codes(cell, self.size)[:, 0])
 
-    def sum_signals(self, measured: Measured, selected: DeviceSelection) -> NDArray[np.float64]:
+    def sum_signals(self, measured: Measured, selected: DeviceSelection) -> Floats:
         """Add up the signals of the selected samples and their squares by cell."""
         ordered = measured.signals[:, selected.members].double()
         parts = ordered.split(selected.counts.tolist(), dim=1)
@@ -122,7 +122,7 @@ class TorchBackend(Backend):
         cell[order[first:]] = rest
         return DeviceSelection(cell, walk.taken)
 
-    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         limit = torch.from_numpy(limits).to(self.device).index_select(0, self.codes.int())
         return count_codes(self.codes.masked_fill(measured.losses > limit, self.size), self.size)[:, 0]
