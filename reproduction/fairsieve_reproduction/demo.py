@@ -16,8 +16,7 @@ from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.notions import DP, EO, NOTIONS
 from fairsieve.report.document import colour, pyplot
 from fairsieve.samples import Samples
-from fairsieve.training.fit import fit
-from fairsieve.training.trainer import Fitted
+from fairsieve.training.fit import Fitted, fit
 from fairsieve_reproduction.methods.registry import METHODS
 
 DEMO_METHODS = ("lr", "itlm", "fairbatch", "sample-selection")

@@ -27,10 +27,9 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import comparisons
-from fairsieve.training.fit import check_data, check_selection, run_training
-from fairsieve.training.linear import LinearTrainer, linear_scores
+from fairsieve.training.fit import Fitted, check_data, check_selection, run_training
+from fairsieve.training.linear_model import LinearTrainer, linear_scores
 from fairsieve.training.settings import Settings, TrainingSpec, selection_method
-from fairsieve.training.trainer import Fitted
 
 Floats = NDArray[np.float64]
 

@@ -1,25 +1,27 @@
-"""``fit``: one call that trains a model by a method of selection."""
+"""``fit``: one call that trains a model by a method of selection, and what it returns."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
+from fairsieve.selection.cells import Floats, as_array
 from fairsieve.selection.select import count_budget
 from fairsieve.training.checkpoints import Checkpoints
-from fairsieve.training.linear import LinearTrainer
+from fairsieve.training.linear_model import LinearModel, LinearTrainer, likeliest, log_probabilities
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
-from fairsieve.training.trainer import Fitted, Trainer
+from fairsieve.training.trainer import History, Trainer
 from fairsieve.validation import check_at_least, check_seed
 
 if TYPE_CHECKING:
@@ -31,6 +33,85 @@ if TYPE_CHECKING:
     ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """A trained model and how it came to be.
+
+    Attributes
+    ----------
+    predictor : LinearModel or nn.Module
+        What predicts: the linear model in NumPy, or the trained module.
+    history : History
+    indices : integer array
+        The last selection, ascending.
+    ratios : array of shape (classes, groups)
+        The last ratios.
+    classes : list
+        What the model's outputs stand for.
+    interrupted : bool
+        Whether training was stopped early; the model is then the best state so far.
+
+    Examples
+    --------
+    >>> from fairsieve import fit
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> fitted.predict([[1.0, 1.0, 0.0]]).tolist(), fitted.ratios.shape, fitted.interrupted
+    ([1], (2, 2), False)
+    """
+
+    predictor: LinearModel | nn.Module
+    history: History
+    indices: NDArray[np.int64]
+    ratios: Floats
+    classes: list[Any]
+    interrupted: bool = False
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The trained model as a module; a linear model becomes a ``LogisticRegression`` (needs torch)."""
+        if not isinstance(self.predictor, LinearModel):
+            return self.predictor
+        require("torch", purpose="a linear model as a torch module")
+        from fairsieve.training.models import LogisticRegression
+
+        return LogisticRegression.from_linear(self.predictor)
+
+    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+        """Predict labels."""
+        return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
+
+    def predict_proba(self, features: ArrayLike | torch.Tensor) -> Floats:
+        """Compute the probabilities of the classes, (n, classes)."""
+        return np.asarray(np.exp(log_probabilities(self._decide(features))))
+
+    def _decide(self, features: ArrayLike | torch.Tensor) -> Floats:
+        """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""
+        numbers = as_array("features", features)
+        if numbers.dtype.kind not in "fiub":
+            raise InvalidInputError(
+                f"features must be numbers; got {numbers.dtype}: encode them as in training"
+            )
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError(
+                f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
+            )
+        if isinstance(self.predictor, LinearModel):
+            return self.predictor.decision(numbers)
+        import torch
+
+        from fairsieve.sampling.losses import compute_outputs, is_single
+
+        dtype = next(self.model.parameters()).dtype
+        try:
+            outputs = compute_outputs(self.model, torch.as_tensor(numbers).to(dtype)).double().cpu()
+        except RuntimeError as error:
+            raise InvalidInputError(
+                f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
+            ) from error
+        return (outputs.reshape(-1) if is_single(outputs) else outputs).numpy()
 
 
 def fit(

@@ -1,28 +1,19 @@
-"""A model in training, epoch by epoch: measure it on everything, plan, train, and record what happened.
-
-What comes of it is :class:`Fitted`, the model and its :class:`History`.
-"""
+"""A model in training, epoch by epoch: measure it on everything, plan, train, and record what happened."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveError, InvalidInputError, require
+from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.notions import NOTIONS
-from fairsieve.selection.cells import Floats, as_array
-from fairsieve.training.linear_model import LinearModel, likeliest, log_probabilities
+from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.settings import TrainingSpec
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,94 +77,12 @@ class History:
         return len(self.epochs)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Fitted:
-    """A trained model and how it came to be.
-
-    Attributes
-    ----------
-    predictor : LinearModel or nn.Module
-        What predicts: the linear model in NumPy, or the trained module.
-    history : History
-    indices : integer array
-        The last selection, ascending.
-    ratios : array of shape (classes, groups)
-        The last ratios.
-    classes : list
-        What the model's outputs stand for.
-    interrupted : bool
-        Whether training was stopped early; the model is then the best state so far.
-
-    Examples
-    --------
-    >>> from fairsieve import fit
-    >>> from fairsieve.data import make_synthetic
-    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
-    >>> fitted.predict([[1.0, 1.0, 0.0]]).tolist(), fitted.ratios.shape, fitted.interrupted
-    ([1], (2, 2), False)
-    """
-
-    predictor: LinearModel | nn.Module
-    history: History
-    indices: NDArray[np.int64]
-    ratios: Floats
-    classes: list[Any]
-    interrupted: bool = False
-
-    @cached_property
-    def model(self) -> nn.Module:
-        """The trained model as a module; a linear model becomes a ``LogisticRegression`` (needs torch)."""
-        if not isinstance(self.predictor, LinearModel):
-            return self.predictor
-        require("torch", purpose="a linear model as a torch module")
-        from fairsieve.training.models import LogisticRegression
-
-        return LogisticRegression.from_linear(self.predictor)
-
-    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
-        """Predict labels."""
-        return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
-
-    def predict_proba(self, features: ArrayLike | torch.Tensor) -> Floats:
-        """Compute the probabilities of the classes, (n, classes)."""
-        return np.asarray(np.exp(log_probabilities(self._decide(features))))
-
-    def _decide(self, features: ArrayLike | torch.Tensor) -> Floats:
-        """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""
-        numbers = as_array("features", features)
-        if numbers.dtype.kind not in "fiub":
-            raise InvalidInputError(
-                f"features must be numbers; got {numbers.dtype}: encode them as in training"
-            )
-        if not np.isfinite(numbers).all():
-            raise InvalidInputError(
-                f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
-            )
-        if isinstance(self.predictor, LinearModel):
-            return self.predictor.decision(numbers)
-        import torch
-
-        from fairsieve.sampling.losses import compute_outputs, is_single
-
-        dtype = next(self.model.parameters()).dtype
-        try:
-            outputs = compute_outputs(self.model, torch.as_tensor(numbers).to(dtype)).double().cpu()
-        except RuntimeError as error:
-            raise InvalidInputError(
-                f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
-            ) from error
-        return (outputs.reshape(-1) if is_single(outputs) else outputs).numpy()
-
-
-Integers = NDArray[np.int64]
-
-
 class Measurement(NamedTuple):
     """A model on all training samples."""
 
     losses: NDArray[Any]  # (n,)
     signals: NDArray[Any]  # (targets, n), what groups are compared by
-    predicted: Integers  # (n,)
+    predicted: Codes  # (n,)
 
 
 class Recording(NamedTuple):
@@ -181,13 +90,13 @@ class Recording(NamedTuple):
 
     cell_losses: Floats  # (epochs, cells): means over the selection before
     ratios: Floats  # (epochs, cells)
-    counts: Integers  # (epochs, cells)
+    counts: Codes  # (epochs, cells)
     tables: Floats  # (epochs, cells, classes): predictions by cell
     selected_tables: Floats  # the same over the selection before
     evaluation_tables: Floats  # the same over the evaluation samples
 
 
-def count_predictions(predicted: Integers, codes: NDArray[Any], table: Floats) -> None:
+def count_predictions(predicted: Codes, codes: NDArray[Any], table: Floats) -> None:
     """Add the predictions of each cell to a table (cells, classes)."""
     cells, classes = table.shape
     pairs = codes.astype(np.int64) * classes + predicted
@@ -195,7 +104,7 @@ def count_predictions(predicted: Integers, codes: NDArray[Any], table: Floats) -
 
 
 def record_model(
-    recording: Recording, epoch: int, measured: Measurement, codes: Any, selected: Integers, counts: Integers
+    recording: Recording, epoch: int, measured: Measurement, codes: Any, selected: Codes, counts: Codes
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
     count_predictions(measured.predicted, codes, recording.tables[epoch])
@@ -204,7 +113,7 @@ def record_model(
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
 
-def record_plan(recording: Recording, epoch: int, ratios: Floats, counts: Integers) -> None:
+def record_plan(recording: Recording, epoch: int, ratios: Floats, counts: Codes) -> None:
     """Record what the epoch trains on."""
     recording.ratios[epoch] = ratios.reshape(-1)
     recording.counts[epoch] = counts.reshape(-1)
@@ -247,11 +156,11 @@ class Trainer(ABC):
         """Compute losses, signals and predictions on the training samples."""
 
     @abstractmethod
-    def predict_evaluation(self) -> Integers:
+    def predict_evaluation(self) -> Codes:
         """Predict the classes of the evaluation samples."""
 
     @abstractmethod
-    def train(self, batches: Integers) -> None:
+    def train(self, batches: Codes) -> None:
         """Take one optimiser step for each batch."""
 
     @abstractmethod
