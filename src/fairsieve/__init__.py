@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier as FairRobustClassifier
     from fairsieve.estimators.displays import SelectionDisplay as SelectionDisplay
     from fairsieve.estimators.displays import TradeoffDisplay as TradeoffDisplay
+    from fairsieve.estimators.displays import fairness_scorer as fairness_scorer
     from fairsieve.estimators.resampler import FairRobustResampler as FairRobustResampler
-    from fairsieve.estimators.scorers import fairness_scorer as fairness_scorer
     from fairsieve.estimators.sieve import SieveClassifier as SieveClassifier
     from fairsieve.label_noise.estimate import CleanRatioEstimate as CleanRatioEstimate
     from fairsieve.label_noise.estimate import estimate_clean_ratio as estimate_clean_ratio
@@ -61,7 +61,7 @@ LATER = {
     "equalized_odds_disparity": "fairsieve.metrics",
     "estimate_clean_ratio": "fairsieve.label_noise.estimate",
     "measure_true_labels": "fairsieve.label_noise.true_measures",
-    "fairness_scorer": "fairsieve.estimators.scorers",
+    "fairness_scorer": "fairsieve.estimators.displays",
     "fit": "fairsieve.training.fit",
     "predictive_parity_disparity": "fairsieve.metrics",
     "sample_losses": "fairsieve.sampling.losses",

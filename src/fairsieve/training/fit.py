@@ -18,7 +18,6 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
 from fairsieve.selection.cells import Floats, as_array
 from fairsieve.selection.select import count_budget
-from fairsieve.training.checkpoints import Checkpoints
 from fairsieve.training.linear_model import LinearModel, LinearTrainer, likeliest, log_probabilities
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
 from fairsieve.training.trainer import History, Trainer
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from fairsieve.training.models import AutogradTrainer
+    from fairsieve.training.models import AutogradTrainer, Checkpoints
 
     ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
 else:
@@ -197,6 +196,8 @@ def fit(
                 "checkpoint_dir must be None for the linear model, which trains in seconds: leave it out, or pass a "
                 "module"
             )
+        from fairsieve.training.models import Checkpoints
+
         kept = Checkpoints(trainer, Path(checkpoint_dir), checkpoint_every)
     fitted = run_training(trainer, progress=progress, kept=kept)
     return replace(fitted, indices=rows[fitted.indices])
