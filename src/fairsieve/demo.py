@@ -95,15 +95,14 @@ def tell_demo(people: Samples, scores: pd.DataFrame) -> tuple[str, str]:
     """Return the table of the models, and what it means in a sentence or two."""
     groups = list(missed(people).index[::-1])
     measured = ["accuracy", "disparity", *groups]
-    titles = {"accuracy": "right, of 100", "disparity": "EO disparity"} | {g: f"{g} found" for g in groups}
+    titles = ["right, of 100", "EO disparity", *(f"{group} found" for group in groups)]
+    digits = {"disparity": (1, 3)}  # others are written of 100
     by_method = {name: scores[scores["method"] == name] for name in METHODS}
-    table = pd.DataFrame(
-        {
-            name: [interval(rows[m]).text(*((1, 3) if m == "disparity" else (100, 1))) for m in measured]
-            for name, rows in by_method.items()
-        },
-        index=[titles[m] for m in measured],
-    )
+    texts = {
+        name: [interval(rows[each]).text(*digits.get(each, (100, 1))) for each in measured]
+        for name, rows in by_method.items()
+    }
+    table = pd.DataFrame(texts, index=titles)
     means = {name: rows[groups].mean() for name, rows in by_method.items()}
     worst, best = means[PLAIN].idxmin(), means[PLAIN].idxmax()
     obese_found = {
@@ -128,35 +127,25 @@ def draw_demo(people: Samples, scores: pd.DataFrame, path: Path) -> None:
     )
     shares = missed(people)
     looks = {group: colour(look) for group, look in looks_of(shares.index).items()}
-    said_axes.barh(shares.index, 100 * shares, color=[looks[group] for group in shares.index], height=0.6)
-    for place, share in enumerate(shares):
-        said_axes.annotate(
-            f"{100 * share:.0f}", (100 * share, place), (4, 0), textcoords="offset points", va="center"
-        )
+    bars = said_axes.barh(shares.index, 100 * shares, color=looks.values(), height=0.6)
+    said_axes.bar_label(bars, fmt="%.0f", padding=4)
     said_axes.set_title("The labels: of 100 people who are obese,\nhow many say they are not", loc="left")
     said_axes.grid(visible=False)
     said_axes.set_xlim(0, 118 * shares.max())
     names = list(METHODS)[::-1]
+    above: Any = {"textcoords": "offset points", "ha": "center"}
     for place, name in enumerate(names):
         rows = scores[scores["method"] == name]
         for lift, group in zip(np.linspace(-0.25, 0.25, len(shares)), shares.index, strict=True):
             value = interval(100 * rows[group])
-            found_axes.errorbar(
-                value.mean, place + lift, xerr=value.half, color=looks[group], alpha=0.35, lw=1
-            )
-            found_axes.plot(
-                value.mean, place + lift, "o", color=looks[group], label=group if place == 0 else None
-            )
+            at, label = (value.mean, place + lift), group if place == 0 else None
+            found_axes.errorbar(*at, xerr=value.half, color=looks[group], alpha=0.35, lw=1)
+            found_axes.plot(*at, "o", color=looks[group], label=label)
             if group == shares.index[-1]:  # whom the labels miss most
-                label = f"{group} {value.mean:.0f}"
-                found_axes.annotate(
-                    label, (value.mean, place + lift), (0, 5), textcoords="offset points", ha="center"
-                )
+                found_axes.annotate(f"{group} {value.mean:.0f}", at, (0, 5), **above)
         value = interval(100 * rows["accuracy"])
         right_axes.errorbar(value.mean, place, xerr=value.half, fmt="o", color="#1F2328", capsize=3)
-        right_axes.annotate(
-            f"{value.mean:.1f}", (value.mean, place), (0, 6), textcoords="offset points", ha="center"
-        )
+        right_axes.annotate(f"{value.mean:.1f}", (value.mean, place), (0, 6), **above)
     found_axes.set_title("The models: of 100 people who are obese, how many are found", loc="left")
     found_axes.set_yticks(range(len(names)), names)
     found_axes.set_xlim(left=0)

@@ -30,9 +30,7 @@ from fairsieve.training.ratio_search import TOLERANCE, SolverSettings, State, St
 
 UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
 LEAST = 0.05  # of a cell's labels are right, whatever the tables say
-WORTH_A_ROUND = (
-    0.01  # of accuracy: who is within the tolerance and lost less than this is not tried to improve
-)
+WORTH_A_ROUND = 0.01  # of accuracy: a round within the tolerance that lost less is not tried to improve
 FORECAST_ROWS = 10_000  # of more, a part is looked at, and corrected by what all show
 
 

@@ -134,12 +134,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         label_weights: ArrayLike | torch.Tensor | None = None,
         method: SamplingMethod | None = None,
     ) -> None:
-        if sensitive_features is None and fairness is not None:
-            raise InvalidInputError(
-                f"sensitive_features must be given for fairness={fairness!r}; got None: pass fairness=None to clean "
-                "the labels alone"
-            )
         if sensitive_features is None:
+            if fairness is not None:
+                raise InvalidInputError(
+                    f"sensitive_features must be given for fairness={fairness!r}; got None: pass fairness=None to "
+                    "clean the labels alone"
+                )
             sensitive_features = np.full(np.shape(as_array("labels", labels))[:1], None)
         cells = self._find_cells(labels, sensitive_features, classes)
         self.label_weights: torch.Tensor | None = None

@@ -32,6 +32,7 @@ from fairsieve.validation import check_at_least, check_positive
 
 Result = TypeVar("Result")
 
+# In messages of torch, where another worker was lost.
 LOST = (
     "gloo",
     "Connection closed by peer",
@@ -39,7 +40,7 @@ LOST = (
     "Timed out waiting",
     "timeout caused",
     "NCCL",
-)  # in messages
+)
 
 
 class Workers:

@@ -38,9 +38,7 @@ class Position:
         self.has_begun = False
         self.is_resumed = False  # the epoch goes on from a state: its samples are selected already
         self._present: object = None  # the latest pass; those before it count no more
-        self._latest: tuple[int, int] | None = (
-            None  # epoch and number of batches of the present or just ended pass
-        )
+        self._latest: tuple[int, int] | None = None  # epoch and batches of the present or just ended pass
 
     @property
     def coming(self) -> int:
