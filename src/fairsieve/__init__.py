@@ -43,31 +43,24 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 # Where names are; NumPy, torch and scikit-learn are imported when one is first asked for.
-LATER = {
-    "CleanRatioEstimate": "fairsieve.label_noise.estimate",
-    "FairRobustBatchSampler": "fairsieve.sampling.sampler",
-    "FairRobustClassifier": "fairsieve.estimators.classifier",
-    "FairRobustResampler": "fairsieve.estimators.resampler",
-    "Samples": "fairsieve.samples",
-    "SamplingMethod": "fairsieve.selection.epoch",
-    "Selection": "fairsieve.selection.select",
-    "SelectionDisplay": "fairsieve.estimators.displays",
-    "ShardedBatchSampler": "fairsieve.sampling.sharded",
-    "SieveClassifier": "fairsieve.estimators.sieve",
-    "TradeoffDisplay": "fairsieve.estimators.displays",
-    "demographic_parity_disparity": "fairsieve.metrics",
-    "equal_error_rate_disparity": "fairsieve.metrics",
-    "equal_opportunity_disparity": "fairsieve.metrics",
-    "equalized_odds_disparity": "fairsieve.metrics",
-    "estimate_clean_ratio": "fairsieve.label_noise.estimate",
-    "measure_true_labels": "fairsieve.label_noise.true_measures",
-    "fairness_scorer": "fairsieve.estimators.displays",
-    "fit": "fairsieve.training.fit",
-    "predictive_parity_disparity": "fairsieve.metrics",
-    "sample_losses": "fairsieve.sampling.losses",
-    "select": "fairsieve.selection.select",
-    "shard_of": "fairsieve.sampling.sharded",
+NAMES = {
+    "estimators.classifier": "FairRobustClassifier",
+    "estimators.displays": "SelectionDisplay TradeoffDisplay fairness_scorer",
+    "estimators.resampler": "FairRobustResampler",
+    "estimators.sieve": "SieveClassifier",
+    "label_noise.estimate": "CleanRatioEstimate estimate_clean_ratio",
+    "label_noise.true_measures": "measure_true_labels",
+    "metrics": "demographic_parity_disparity equal_error_rate_disparity equal_opportunity_disparity "
+    "equalized_odds_disparity predictive_parity_disparity",
+    "samples": "Samples",
+    "sampling.losses": "sample_losses",
+    "sampling.sampler": "FairRobustBatchSampler",
+    "sampling.sharded": "ShardedBatchSampler shard_of",
+    "selection.epoch": "SamplingMethod",
+    "selection.select": "Selection select",
+    "training.fit": "fit",
 }
+LATER = {name: f"fairsieve.{module}" for module, names in NAMES.items() for name in names.split()}
 
 # Parts that are imported when they are first used.
 PARTS = ("data", "metrics", "notions", "tabular")

@@ -132,13 +132,11 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", find_notion(self.fairness).name)
         count_budget(self.clean_ratio, 1)
-        check_at_least("epochs", self.epochs, 1)
+        for name in ("epochs", "batch_size", "average_last", "chunk_size"):
+            check_at_least(name, getattr(self, name), 1)
         check_at_least("warmup_epochs", self.warmup_epochs, 0)
-        check_at_least("batch_size", self.batch_size, 1)
         check_positive("learning_rate", self.learning_rate)
         check_share("step_size", self.step_size)
-        check_at_least("average_last", self.average_last, 1)
-        check_at_least("chunk_size", self.chunk_size, 1)
         for name, value in (("loss", self.loss), ("optimizer", self.optimizer)):
             if value is not None and not callable(value):
                 raise InvalidInputError(f"{name} must be None or a function; got {shown(value)}")
