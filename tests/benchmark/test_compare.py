@@ -25,7 +25,7 @@ from fairsieve.tabular.settings import TableSettings
 from fairsieve_reproduction.methods.registry import find_methods
 
 QUICK = ("--no-tune", "--epochs", "4", "--jobs", "1")
-ROWS = 400
+ROWS = 160  # too few to estimate how many labels are wrong
 
 
 def compare(out, *options, width=200):
@@ -154,13 +154,10 @@ def on_table(folder, out, *options):
     return compare(folder / out, *roles, "--methods", "plain,reweighing", *options)
 
 
-def test_few_rows_tell_or_bound_what_wrong_labels_could_change(folder):
-    """A tenth of 400 labels is wrong: whether so few rows tell that depends on how they are dealt."""
+def test_few_rows_bound_what_wrong_labels_could_change(folder):
     printed, records = on_table(folder, "runs", "--seeds", "2")
     assert "people.csv, no flips, 2 splits" in printed
-    bounded = "Measured on rows set aside. Up to [0-9.]+ % of their labels may be wrong"
-    told = "Judged for right labels, on rows set aside: about [0-9.]+ % of the labels look wrong"
-    assert re.search(f"{bounded}|{told}", printed)
+    assert re.search("Measured on rows set aside. Up to [0-9.]+ % of their labels may be wrong", printed)
     assert "(estimated from each training part)" in printed
     assert len(records) == 4
     assert records[0]["settings"]["noise"] == "none"

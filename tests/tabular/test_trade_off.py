@@ -70,7 +70,8 @@ def test_no_choice_looks_at_rows_that_are_measured_on(run):
 def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
     threshold, train = chosen.metrics["model"]["threshold"], chosen.run.problem.train
     scores = chosen.model.predict_proba(train.values)[:, chosen.model.classes_.tolist().index("high")]
-    assert np.mean(scores >= threshold) == pytest.approx(0.25, abs=0.01)
+    # It was chosen by models that did not see the rows, whose scores differ a little.
+    assert np.mean(scores >= threshold) == pytest.approx(0.25, abs=0.03)
     folder = chosen.save(tmp_path / "run")
     kept = tabular.predict(folder, people_csv)
     assert np.mean(kept.predicted == "high") == pytest.approx(0.25, abs=0.04)

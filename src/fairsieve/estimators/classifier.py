@@ -492,7 +492,9 @@ class FairRobustClassifier(FairEstimator):
         """Choose the ridge, and which labels to leave out, by a part of the rows and two deals of them to folds."""
         known = RIDGES[0] if self.ridge == "auto" else float(self.ridge)
         is_open = self.ridge == "auto" and is_small
-        cleans = clean_ratio >= 1.0 and self.clean_ratio == "auto"
+        # Where somebody checked every label, none is left to doubt.
+        all_known = self.estimate_ is not None and len(self.estimate_.checked) == len(self.estimate_.wrong)
+        cleans = clean_ratio >= 1.0 and self.clean_ratio == "auto" and not all_known
         if not deals or not (is_open or cleans):
             return known, None
         few, (outer, inner) = given.take(part), deals
