@@ -101,6 +101,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--only", choices=RECIPES)
+    parser.add_argument("--out", help="a CSV file for the table, as the documentation shows it")
     asked = parser.parse_args()
     records = []
     for seed in asked.seeds:
@@ -108,6 +109,8 @@ def main() -> None:
             records.append(judge_table(name, seed))
             print(records[-1], flush=True)
     print_table(summarise(records))
+    if asked.out:
+        summarise(records).to_csv(asked.out, index=False, lineterminator="\n")
     for seed, some in pandas.DataFrame(records).groupby("seed"):
         decided = int((some["decision"] != "cannot-tell").sum())
         print(
