@@ -159,8 +159,9 @@ def write_model(pipeline: Pipeline, folder: Path) -> None:
     needed to load it.
     """
     if not pipeline.reading_["needs"]:
-        plain = make_model(to_sklearn(pipeline["prepare"]), pipeline["model"], pipeline.reading_)
-        pipeline = plain
+        prepared = pipeline["prepare"]
+        read = pipeline.reading_ | {"prepared": vars(prepared)}
+        pipeline = make_model(to_sklearn(prepared), pipeline["model"], read)
     skops = require("skops.io", purpose="keeping a model without pickle")
     write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
 
@@ -233,9 +234,12 @@ def _load(path: Path) -> Pipeline:
     pipeline = skops.loads(content, trusted=list(TRUSTED))
     if type(pipeline) is not Pipeline or len(pipeline.steps) != 2 or pipeline.memory is not None:
         raise ValueError("it has other steps")
-    if type(pipeline["prepare"]) is ColumnTransformer:
+    read = getattr(pipeline, "reading_", {})
+    if "prepared" in read:
         _check_numbers(pipeline.steps)
-        pipeline.steps[0] = ("prepare", from_sklearn(pipeline["prepare"]))
+        prepared = Preparation()
+        prepared.__dict__.update(read.pop("prepared"))
+        pipeline.steps[0] = ("prepare", prepared)
     prepared, model = pipeline["prepare"], pipeline["model"]
     if isinstance(model, FixedThresholdClassifier):
         with_threshold(model.estimator_, model.threshold, model.pos_label)  # which checks it
@@ -301,7 +305,7 @@ def predict_table(
         raise damaged(origin, error) from error
 
 
-# ---- The preparation as scikit-learn's own transformers, which need no fairsieve, and back
+# ---- The preparation as scikit-learn's own transformers, which need no fairsieve
 
 # They are made from what was learnt: scikit-learn's encoder takes half a minute to fit where counting takes a second.
 
@@ -376,31 +380,3 @@ def to_sklearn(prepared: Preparation) -> ColumnTransformer:
         scaler.mean_, scaler.scale_ = prepared.mean_.copy(), prepared.scale_.copy()
         scaler.var_ = prepared.scale_**2
     return made
-
-
-def from_sklearn(made: ColumnTransformer) -> Preparation:
-    """Return the preparation that a transformer was built from; ValueError where it is another."""
-    parts = getattr(made, "transformers_", [])
-    columns = {name: list(map(str, names)) for name, _, names in parts if name != "remainder"}
-    if not columns or not set(columns) <= {"texts", "numbers"}:
-        raise ValueError("its parts are not those of a model of this version")
-    texts, numbers = (columns.get(name, []) for name in ("texts", "numbers"))
-    encoder = made.named_transformers_["texts"]["encode"] if texts else None
-    scaled = made.named_transformers_["numbers"] if numbers else None
-    prepared = Preparation(
-        one_hot=not isinstance(encoder, OrdinalEncoder) and isinstance(scaled, Pipeline | None)
-    )
-    prepared.numbers_, prepared.n_features_in_ = numbers, len(texts) + len(numbers)
-    known = [] if encoder is None else [list(map(str, each)) for each in encoder.categories_]
-    prepared.rest_ = [name for name, each in zip(texts, known, strict=True) if each[-1] == REST]
-    prepared.categories_ = {
-        name: each[: len(each) - (name in prepared.rest_)] for name, each in zip(texts, known, strict=True)
-    }
-    prepared.gaps_ = []
-    if isinstance(scaled, Pipeline):
-        fill, scale = scaled["fill"], scaled["scale"]
-        prepared.gaps_ = [numbers[place] for place in fill.indicator_.features_]
-        prepared.fill_, prepared.mean_, prepared.scale_ = fill.statistics_, scale.mean_, scale.scale_
-    elif prepared.one_hot:
-        prepared.fill_ = prepared.mean_ = prepared.scale_ = np.zeros(0)
-    return prepared

@@ -266,7 +266,8 @@ def cross_fit(
 ) -> Measured:
     """Predict every row by models that did not see it: encoding, cleaning and every choice are made in each fold anew.
 
-    Of a table of very many rows, as many folds are fitted as give enough rows to measure on.
+    Of a table of very many rows, as many folds are fitted as give enough rows to measure on; of one in parts, the rows
+    that are held out are the only fold.
 
     Parameters
     ----------
@@ -275,38 +276,27 @@ def cross_fit(
     gaps : sequence of float
         The models of the trade-off, by the tolerances that choose them.
     """
-    part = problem.train
-    if problem.parts is not None:
-        return _measure_held_out(problem, gaps, report)
-    folds = deal_folds(part.cells, POLICY.folds, copies, problem.asked.seed)
-    count = int(np.clip(-(-POLICY.measured * POLICY.folds // max(len(part), 1)), 1, POLICY.folds))
-    folds[folds >= count] = -1
-    places: list[NDArray[np.int64]] = []
+    part, parts = problem.train, problem.parts
+    if parts is not None:
+        folds, count = np.where(parts.held(part.rows), 0, -1), 1
+        problem = replace(problem, parts=parts.held_out())
+    else:
+        folds = deal_folds(part.cells, POLICY.folds, copies, problem.asked.seed)
+        count = int(np.clip(-(-POLICY.measured * POLICY.folds // max(len(part), 1)), 1, POLICY.folds))
+        folds[folds >= count] = -1
     outputs: list[list[ModelOutput]] = []
     for fold in range(count):
         report(f"fold {fold + 1} of {count}: training both models without it")
-        rows = np.flatnonzero(folds == fold)
         fitted = fit_models(problem, part.take(np.flatnonzero(folds != fold)))
         points = [fitted.plain, fitted.fair, *map(fitted.within, gaps)]
-        outputs.append(predict(points, part.take(rows)))
-        places.append(rows)
-    order = np.argsort(np.concatenate(places), kind="stable")
+        outputs.append(predict(points, part.take(np.flatnonzero(folds == fold))))
+    # By fold, and within one in their order; back into the order of the rows.
+    order = np.argsort(np.argsort(folds, kind="stable")[np.count_nonzero(folds < 0) :], kind="stable")
     joined = [
         ModelOutput(*(np.concatenate(parts)[order] for parts in zip(*of_folds, strict=True)))
         for of_folds in zip(*outputs, strict=True)
     ]
-    return Measured(part.take(np.concatenate(places)[order]), folds, joined)
-
-
-def _measure_held_out(problem: TableProblem, gaps: Sequence[float], report: Callable[..., None]) -> Measured:
-    """Predict the rows of a table in parts that are held out, by models of all others; copies are with each other."""
-    assert problem.parts is not None
-    part, held = problem.train, problem.parts.held(problem.train.rows)
-    report("training both models without the rows that are measured on")
-    fitted = fit_models(replace(problem, parts=problem.parts.held_out()), part.take(np.flatnonzero(~held)))
-    measured = part.take(np.flatnonzero(held))
-    points = [fitted.plain, fitted.fair, *map(fitted.within, gaps)]
-    return Measured(measured, np.where(held, 0, -1), predict(points, measured))
+    return Measured(part.take(np.flatnonzero(folds >= 0)), folds, joined)
 
 
 def _trade_off_points(trained: TrainedModels) -> list[PathPoint]:

@@ -127,7 +127,6 @@ def _find_kind(table: InputTable, name: str, roles: Roles) -> tuple[str, str]:
     if name in roles.apart or not len(known):
         return ("decided" if len(known) else ""), ""
     kind = kind_of(table, name, len(known))[0] if is_text(column) else "numbers"
-    table._parsed.pop(name, None)
     return kind, str(known.iloc[0])
 
 

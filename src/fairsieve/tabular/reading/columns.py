@@ -181,7 +181,6 @@ class InputTable:
     notes: list[str] = field(default_factory=list)
     where: pd.DataFrame | None = field(default=None, repr=False)
     odd: frozenset[str] = frozenset()
-    _parsed: dict[str, ParsedNumbers] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -204,7 +203,7 @@ class InputTable:
 
     def take(self, places: NDArray[Any]) -> InputTable:
         """Select some of the rows."""
-        return replace(self, frame=self.frame.iloc[places], _parsed={})
+        return replace(self, frame=self.frame.iloc[places])
 
     def cells(self, column: str) -> list[Any]:
         """Return the values of a column, None where missing."""
@@ -453,7 +452,6 @@ def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
     parsed = parse_numbers(column, table.reading.decimal)
     count = known - int(parsed.odd.sum())
     if count == known:
-        table._parsed[name] = parsed  # as_numbers is asked next
         return "numbers", ""
     if count >= known / 2:
         _refuse_mixture(table, name, parsed)
@@ -507,7 +505,7 @@ def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np
         return as_days(
             table, name, "a column of dates must have them", f"leave {spell('--dates')} out when you train"
         )
-    parsed = table._parsed.pop(name, None) or parse_numbers(column, table.reading.decimal)
+    parsed = parse_numbers(column, table.reading.decimal)
     if parsed.odd.any():
         _refuse_mixture(table, name, parsed, decided=True)
     _check_format(table, name, learnt)
@@ -515,16 +513,33 @@ def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np
 
 
 def as_days(table: InputTable, name: str, what: str, otherwise: str) -> NDArray[np.float64]:
-    """Return a column of dates as days; refuse what is no date, in the words of whoever asks for it."""
-    texts = canonical(table.frame[name])
-    days = days_since_1970(texts)
-    if isinstance(days, str):
+    """Return a column of dates as days since 1970, NaN where missing.
+
+    Read are 2026-03-04, with a time or without, and 04.03.2026. In 03/04/2026 nobody knows which is the month: what is
+    no date, or could mean two days, is refused in the words of whoever asks for it.
+
+    Examples
+    --------
+    >>> dates = ["1970-01-02", None, "1970-01-03 12:00"]
+    >>> table = InputTable("a.csv", pd.DataFrame({"since": pd.Categorical(dates)}), Reading())
+    >>> as_days(table, "since", "", "").tolist()
+    [1.0, nan, 2.5]
+    """
+    column = canonical(table.frame[name])
+    texts = pd.Series(column.array.categories, dtype=object)
+    # The day is first wherever points are written; slashes, and the 30th of February, are read by neither.
+    dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+    dates = dates.fillna(pd.to_datetime(texts, format="%d.%m.%Y", errors="coerce", utc=True))
+    dates = dates.where(texts.map(DATE.fullmatch).notna())
+    odd = column[column.notna() & dates.isna().to_numpy()[column.array.codes]]
+    if len(odd):
         raise InvalidInputError(
-            f"{what} as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {days!r} in "
-            f"{name_rows(table.name, texts.index[texts == days][:1])}, which is none, or could mean two days: write "
-            f"them so, or {otherwise}"
+            f"{what} as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has {odd.iloc[0]!r} in "
+            f"{name_rows(table.name, odd.index[:1])}, which is none, or could mean two days: write them so, or "
+            f"{otherwise}"
         )
-    return days
+    days = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return np.asarray(np.append(days.to_numpy(), np.nan)[column.array.codes])
 
 
 def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
@@ -573,8 +588,7 @@ def canonical(column: pd.Series, decimal: str = ".") -> pd.Series:
     """
     if not is_text(column):
         codes, values = pd.factorize(column)
-        texts = [_exact_text(str(value)) for value in values.tolist()]
-        return pd.Series(coded(codes, texts), index=column.index, name=column.name)
+        return pd.Series(coded(codes, [*map(exact_value, values)]), column.index, name=column.name)
     texts = [_with_point(text) if decimal == "," else text for text in used_texts(column)]
     if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for text in texts):
         return column
@@ -586,9 +600,16 @@ def exact_value(value: object, decimal: str = ".") -> str:
 
     >>> exact_value("1.0"), exact_value(2.50), exact_value("3,5", ","), exact_value("a")
     ('1', '2.5', '3.5', 'a')
+    >>> [exact_value(text) for text in ("+2", "1e3", "0.50", "-0", "1e301")]
+    ['2', '1000', '0.5', '0', '1E+301']
     """
     text = _with_point(str(value)) if decimal == "," else str(value)
-    return _exact_text(text) if NUMBER.fullmatch(text) else str(value)
+    if not NUMBER.fullmatch(text):
+        return str(value)
+    number = Decimal(text)
+    exact = number.normalize(Context(prec=len(text) + 1, Emax=99999, Emin=-99999))
+    short = -MOST_DIGITS < exact.adjusted() < MOST_DIGITS
+    return "0" if not number else format(exact, "f") if short else str(exact)
 
 
 def _with_point(text: str) -> str:
@@ -602,44 +623,3 @@ def _with_point(text: str) -> str:
             return f"{text}?"
         text = text.replace(".", "")
     return text.replace(",", ".")
-
-
-def _exact_text(text: str) -> str:
-    """Write a number in one way, without rounding it.
-
-    >>> [_exact_text(text) for text in ("1.0", "+2", "1e3", "0.50", "-0", "1e301")]
-    ['1', '2', '1000', '0.5', '0', '1E+301']
-    """
-    number = Decimal(text)
-    if not number.is_finite():
-        return text
-    if not number:
-        return "0"
-    exact = number.normalize(Context(prec=len(text) + 1, Emax=99999, Emin=-99999))
-    return format(exact, "f") if -MOST_DIGITS < exact.adjusted() < MOST_DIGITS else str(exact)
-
-
-def days_since_1970(column: pd.Series) -> NDArray[np.float64] | str:
-    """Return a column of dates as days, NaN where missing; or the first text that is no date that only means one day.
-
-    Read are 2026-03-04, with a time or without, and 04.03.2026. In 03/04/2026 nobody knows which is the month.
-
-    Examples
-    --------
-    >>> days_since_1970(pd.Series(["1970-01-02", None, "1970-01-03 12:00"], dtype="category")).tolist()
-    [1.0, nan, 2.5]
-    >>> days_since_1970(pd.Series(["2026-04-03", "03/04/2026"], dtype="category"))
-    '03/04/2026'
-    """
-    odd = next((text for text in used_texts(column) if not DATE.fullmatch(text)), "")
-    if odd:
-        return odd
-    texts = pd.Series([*used_texts(column)], dtype=object)
-    dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-    # The day is first wherever points are written.
-    dates = dates.fillna(pd.to_datetime(texts, format="%d.%m.%Y", errors="coerce", utc=True))
-    if dates.isna().any():  # slashes, or the 30th of February
-        return str(texts[dates.isna()].iloc[0])
-    days = dict(zip(texts, (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), strict=True))
-    found = [days.get(text, np.nan) for text in column.array.categories]
-    return np.asarray(np.array([*found, np.nan])[column.array.codes])
