@@ -159,8 +159,6 @@ class TableProblem:
     asked : TableSettings
     labels, groups : Labels, Groups
     features : list of Feature
-    formats : dict of ColumnFormat
-        How the columns that are learnt from are written.
     whole : TablePart
         All rows with a label, as it is given.
     train, test : TablePart
@@ -181,7 +179,6 @@ class TableProblem:
     labels: Labels
     groups: Groups
     features: list[Feature]
-    formats: dict[str, ColumnFormat]
     whole: TablePart
     train: TablePart
     test: TablePart
@@ -190,6 +187,11 @@ class TableProblem:
     answers: Answers | None = None
     seen: int = 0
     parts: Partitions | None = None
+
+    @property
+    def formats(self) -> dict[str, ColumnFormat]:
+        """How the columns that are learnt from are written."""
+        return find_formats(self.features)
 
     @property
     def learnt(self) -> int:
@@ -256,7 +258,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
     with problems.collected():
         features = describe_features(table, asked, problems)
     problems.check()
-    formats = find_formats(table, features)
+    formats = find_formats(features)
     part, more = _read_part(table, labels, groups, formats)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
     if answers is not None:
@@ -273,7 +275,6 @@ def read_whole(asked: TableSettings) -> TableProblem:
         labels=labels,
         groups=groups,
         features=features,
-        formats=formats,
         whole=part,
         train=part,
         test=part.take(np.zeros(0, np.int64)),

@@ -371,15 +371,14 @@ def _try_sensitive(
     features = describe_features(problem.table, replace(asked, keep_sensitive=True), problems)
     if problems.found:  # a column that groups can be made of, but nothing be learnt from
         return None
-    formats = find_formats(problem.table, features)
-    values = feature_values(problem.table, formats)
+    values = feature_values(problem.table, find_formats(features))
     wider = [replace(part, values=values.loc[part.rows]) for part in (problem.train, measured.part)]
     rows = np.arange(len(measured.part))
     learnt = wider[0]
     if len(measured.folds):
         rows = np.flatnonzero(measured.folds[measured.folds >= 0] == 0)
         learnt = wider[0].take(np.flatnonzero(measured.folds != 0))
-    fitted = fit_models(replace(problem, features=features, formats=formats), learnt)
+    fitted = fit_models(replace(problem, features=features), learnt)
     (output,) = predict([fitted.fair], wider[1].take(rows))
     part = measured.part.take(rows)
     settings: dict[str, Any] = {"positive": problem.labels.positive_code, "seed": asked.seed}

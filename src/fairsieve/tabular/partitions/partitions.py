@@ -29,7 +29,7 @@ from fairsieve.tabular.partitions.survey import (
 )
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import ColumnFormat, InputTable, Reading, as_objects
-from fairsieve.tabular.reading.encoding import Preparation, feature_values, hash_rows
+from fairsieve.tabular.reading.encoding import Preparation, feature_values, find_formats, hash_rows
 from fairsieve.tabular.reading.read import FIRST_ROW
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
@@ -158,7 +158,7 @@ class Partitions:
         for place, one in enumerate(features):
             if one.column in self.numbering and not one.left_out:
                 features[place] = replace(one, left_out="it numbers the rows")
-        formats = {name: one for name, one in problem.formats.items() if name not in self.numbering}
+        formats = find_formats(features)
         inside = self.sample.sampled[np.searchsorted(problem.table.rows, problem.whole.rows)]
         part = problem.whole.take(np.flatnonzero(inside))
         part = replace(part, values=part.values[list(formats)])
@@ -177,7 +177,6 @@ class Partitions:
         return replace(
             problem,
             features=features,
-            formats=formats,
             whole=part,
             train=part,
             table=replace(table, where=problem.table.where),

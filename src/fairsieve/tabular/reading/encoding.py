@@ -17,7 +17,6 @@ from fairsieve.errors import InvalidInputError, spell
 from fairsieve.tabular.reading.columns import (
     DATE,
     EXACT,
-    SIGNS,
     ColumnFormat,
     InputTable,
     Kind,
@@ -49,26 +48,29 @@ class Feature:
     Attributes
     ----------
     column : str
-    kind : {"numbers", "categories"}
+    format : ColumnFormat
+        What it holds, and how that is written.
     missing : int
         Rows without a value.
     distinct : int
         Different values.
     left_out : str
         Why it is not learnt from; empty where it is.
-    dates : bool
-        Whether it holds dates, which are taken as days.
     hint : str
         What to know of how its numbers are written; mostly empty.
     """
 
     column: str
-    kind: Kind
+    format: ColumnFormat
     missing: int
     distinct: int
     left_out: str = ""
-    dates: bool = False
     hint: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What a model takes it for: numbers, which dates become too, or categories."""
+        return "categories" if self.format.kind == "categories" else "numbers"
 
     def treatment(self, model: str) -> str:
         """Say what is made of it for a kind of model."""
@@ -77,7 +79,7 @@ class Feature:
         if model != "logistic":
             return "as it is; missing values stay missing"
         if self.kind == "numbers":
-            days = "days since 1970; " if self.dates else ""
+            days = "days since 1970; " if self.format.kind == "dates" else ""
             filled = "; missing ones take the median, and a column says which" if self.missing else ""
             return f"{days}standardised{filled}"
         return f"one column for each value, missing being one; of more than {MOST_CATEGORIES}, the rarest share one"
@@ -110,86 +112,71 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 
 def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
-    column = table.frame[name]
-    missing = int((column.array.codes < 0).sum() if is_text(column) else column.isna().sum())
-    distinct = len(column.array.categories) if is_text(column) else int(column.nunique())
+    column, texts = table.frame[name], is_text(table.frame[name])
+    missing, distinct = int(column.isna().sum()), int(column.nunique())
+    made = Feature(name, ColumnFormat("categories"), missing, distinct)
     if name in asked.drop:
-        return Feature(name, "categories", missing, distinct, "you asked for it")
+        return replace(made, left_out="you asked for it")
     if distinct == 0:
-        return Feature(name, "categories", missing, distinct, "no row has a value")
+        return replace(made, left_out="no row has a value")
     if name in asked.dates:
         as_days(table, name, f"{spell('--dates')} must be a column of dates, written", "leave the option out")
-        return Feature(name, "numbers", missing, distinct, dates=True)
+        return replace(made, format=ColumnFormat("dates"))
     chosen = name in asked.categories
-    made = Feature(name, "categories", missing, distinct)
     if not chosen:
         kind, hint = kind_of(table, name, len(column) - missing)
-        made = replace(made, kind=kind, hint=hint)
+        made = replace(made, hint=hint)
+        if kind == "numbers":
+            made = replace(made, format=number_format(column, table.reading.decimal))
     if distinct == 1 and not missing:
         return replace(made, left_out="the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
     numbers = whole_numbers(column) if made.kind == "numbers" else None
     if numbers is None:
-        plain = chosen or not is_text(column)
+        plain = chosen or not texts
         return made if plain else _describe_texts(made, column.array.categories, table.reading.decimal, many)
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
         return replace(made, left_out="it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
         return made
     if many or distinct > MOST_CATEGORIES:
-        which = (
-            IDENTIFIERS
-            if many
-            else f"subtract a constant, or add {spell('--categories')} to take them as categories"
-        )
+        other = f"subtract a constant, or add {spell('--categories')} to take them as categories"
+        which = IDENTIFIERS if many else other
         return replace(made, left_out=f"whole numbers beyond 2**53, which doubles merge; {which}")
     hint = f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {name!r}."
-    return replace(made, kind="categories", hint=hint)
+    return replace(made, format=ColumnFormat("categories"), hint=hint)
 
 
 def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: bool) -> Feature:
     """Say why nothing can be learnt from a column of texts, or how its numbers may be meant."""
-    joined = "".join(texts)
+
+    def all_are(style: str) -> bool:
+        return decimal == "." and all(number_style(text) == style for text in texts)
+
     if made.kind == "numbers":
-        hints, of_column = [], f"column {made.column!r}"
-        if decimal == "." and "," in joined and all(number_style(text) == "whole" for text in texts):
+        hints, of_column, signs = [], f"column {made.column!r}", made.format.signs
+        if made.format.thousands and all_are("whole"):
             hints.append(f"Commas in {of_column} were read as marks between thousands (1,500 is 1500).")
-        signs = [sign for sign in SIGNS if sign in joined]
-        signs += ["none"] if signs == ["%"] and not all("%" in text for text in texts) else []
+        signs = ["%", "none"] if signs == ["%", ""] else [sign for sign in signs if sign]
         if len(signs) > 1:
             hints.append(f"Signs of numbers in {of_column} differ, and are ignored: {' and '.join(signs)}.")
         return replace(made, hint=" ".join(hints))
-    commas = decimal == "." and all(number_style(text) == "comma" for text in texts)
-    if commas:
-        hint = (
-            f"Column {made.column!r} looks like numbers with a decimal comma; {spell('--decimal', ',')} reads them "
-            f"as such."
-        )
+    comma, useless = spell("--decimal", ","), IDENTIFIERS
+    if all_are("comma"):
+        hint = f"Column {made.column!r} looks like numbers with a decimal comma; {comma} reads them as such."
+        useless = f"numbers with a decimal comma; add {comma} to learn from them"
         made = replace(made, hint=hint)
-    if all(DATE.fullmatch(text) for text in texts):
-        if "/" in joined:
-            return replace(
-                made, left_out=f"dates that may mean two days; write 2026-03-04, and add {spell('--dates')}"
-            )
-        return replace(made, left_out=f"dates; add {spell('--dates')} to learn from them as numbers")
-    useless = (
-        f"numbers with a decimal comma; add {spell('--decimal', ',')} to learn from them"
-        if commas
-        else IDENTIFIERS
-    )
+    if all(map(DATE.fullmatch, texts)):
+        twice = any("/" in text for text in texts)
+        why = f"dates; add {spell('--dates')} to learn from them as numbers"
+        wrong = f"dates that may mean two days; write 2026-03-04, and add {spell('--dates')}"
+        return replace(made, left_out=wrong if twice else why)
     return replace(made, left_out=useless) if many else made
 
 
-def find_formats(table: InputTable, features: Sequence[Feature]) -> dict[str, ColumnFormat]:
-    """Find out how the columns that are learnt from are written."""
-    return {
-        one.column: ColumnFormat("dates")
-        if one.dates
-        else ColumnFormat("categories")
-        if one.kind == "categories"
-        else number_format(table.frame[one.column], table.reading.decimal)
-        for one in used(features)
-    }
+def find_formats(features: Sequence[Feature]) -> dict[str, ColumnFormat]:
+    """Say how the columns that are learnt from are written."""
+    return {one.column: one.format for one in used(features)}
 
 
 def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd.DataFrame:
