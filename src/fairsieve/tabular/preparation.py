@@ -99,9 +99,8 @@ class TablePart:
     @property
     def group_codes(self) -> NDArray[Any]:
         """The groups as numbers, NaN where there is none."""
-        if self.grouped.all():
-            return np.asarray(self.groups.codes, dtype=np.int64)
-        return np.where(self.grouped, self.groups.codes, np.nan)
+        codes = np.asarray(self.groups.codes, dtype=np.int64)
+        return codes if self.grouped.all() else np.where(self.grouped, codes, np.nan)
 
     def find_copies(self) -> NDArray[np.int64] | None:
         """Tell different rows apart, as numbers; return None if none is a copy of another."""
@@ -113,9 +112,8 @@ class TablePart:
 
     def group_names(self, codes: Iterable[Any]) -> list[str | None]:
         """Return the groups that codes stand for; None stays None, and −1 is None."""
-        return [
-            None if code is None or code < 0 else str(self.groups.categories[int(code)]) for code in codes
-        ]
+        names = [*map(str, self.groups.categories), None]
+        return [names[-1 if code is None else int(code)] for code in codes]
 
     def take(self, rows: NDArray[Any]) -> TablePart:
         """Select some of the rows."""
@@ -213,13 +211,12 @@ class TableProblem:
     @property
     def read(self) -> dict[str, Any]:
         """How the columns that are learnt from were read, as plain values, for a model to keep."""
-        texts = (
-            is_text(self.table.frame[name]) for name, one in self.formats.items() if one.kind == "numbers"
-        )
+        numbers = [name for name, one in self.formats.items() if one.kind == "numbers"]
+        in_text = any(
+            is_text(self.table.frame[name]) for name in numbers
+        )  # those of a data frame have no mark
         return {
-            "decimal": self.table.reading.decimal
-            if any(texts)
-            else "auto",  # numbers of a data frame have none
+            "decimal": self.table.reading.decimal if in_text else "auto",
             "missing": list(self.asked.reading.missing),
             "columns": {name: vars(one) for name, one in self.formats.items()},
             "needs": reasons_to_read(self.table, self.formats),
@@ -239,11 +236,7 @@ def open_table(asked: TableSettings) -> tuple[InputTable, Partitions | None]:
         raise InvalidInputError(
             f"{source.name} must have rows; none of its {len(source.pieces)} parts has one: name another place"
         )
-    where = pd.concat(
-        [pd.DataFrame({"file": table.name, "row": table.rows}) for table in tables], ignore_index=True
-    )
-    notes = list(dict.fromkeys(note for table in tables for note in table.notes))
-    return join_tables(source.name, tables, where.index.to_numpy(), where, notes), None
+    return join_tables(source.name, tables, np.arange(sum(map(len, tables)))), None
 
 
 def read_whole(asked: TableSettings) -> TableProblem:
@@ -312,19 +305,18 @@ def _read_part(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     nobody = np.full(len(table), -1), np.ones(len(table))
-    part = TablePart(feature_values(table, formats), column, groups.read(table), *nobody)
-    notes = []
-    if not known.all():
-        notes.append(
-            f"Rows of {table.name} without a label, left out: {count_rows(table.name, table.rows[~known])}."
-        )
-        part = part.take(known)
-    if not part.grouped.all():
-        notes.append(
-            f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
-            f"for accuracy only: {count_rows(table.name, part.rows[~part.grouped])}."
-        )
-    return part, notes
+    part = TablePart(feature_values(table, formats), column, groups.read(table), *nobody).take(known)
+    which = {
+        "a label, left out": table.rows[~known],
+        f"a value in {groups.title}, or of a group that is not compared, which count for accuracy only": part.rows[
+            ~part.grouped
+        ],
+    }
+    return part, [
+        f"Rows of {table.name} without {what}: {count_rows(table.name, rows)}."
+        for what, rows in which.items()
+        if len(rows)
+    ]
 
 
 def read_problem(asked: TableSettings) -> TableProblem:
@@ -358,7 +350,7 @@ def read_problem(asked: TableSettings) -> TableProblem:
             "larger table"
         )
     # What was found is recorded, so that another command finds the same.
-    asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])
+    asked = replace(asked, bins=[write_bins(column, its.edges) for column, its in whole.groups.bins.items()])
     if not is_frame(asked.data):
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
+SMALL_GROUPS = ("stop", "merge", "ignore")
 FAIRNESS = tuple(name.replace("_", "-") for name in NOTIONS)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -156,6 +157,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "positive": partial(validation.as_text, rule="one label"),
     "tolerance": validation.check_share,
     "model": partial(validation.check_choice, choices=MODELS),
+    "small_groups": partial(validation.check_choice, choices=SMALL_GROUPS),
     "max_accuracy_loss": validation.check_share,
     "clean_ratio": partial(validation.check_clean_ratio, auto=True),
     "trees": partial(validation.check_at_least, lowest=1),
@@ -249,7 +251,7 @@ class TableSettings:
         "Groups of fewer than 30 people: stop, merge (into one) or ignore (do not compare).",
         "NAME",
         "reading",
-        ("stop", "merge", "ignore"),
+        SMALL_GROUPS,
     )
     drop: Sequence[str] = _setting((), "A column to leave out.", "COLUMN", "reading")
     categories: Sequence[str] = _setting(

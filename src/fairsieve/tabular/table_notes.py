@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ STANDS_IN = 0.8  # the same for the group; Adult's relationship reaches .87 for 
 MOST_NAMED = 3
 MOST_ROWS = 20_000  # on which columns are ranked
 PARTS = 100  # that numbers are cut into
-BLOCK = 64  # columns that are ranked at a time
 LEAST = 10  # rows of a class, on either side
 
 
@@ -176,45 +175,25 @@ def rank_columns(
         return {}
     # Of two classes, one is told from the other as well as the other from it.
     told = classes[1:] if len(classes) == len(shares) == 2 else classes
-    hits = np.column_stack([targets[rows] == code for code in told])
-    by_target = (_areas(codes, hits, half) for codes in _coded_blocks(values.iloc[rows]))
-    areas = [
-        each.max(axis=0) if surest else np.average(each, axis=0, weights=shares[told]) for each in by_target
-    ]
-    return dict(zip(map(str, values.columns), np.concatenate(areas or [np.zeros(0)]).tolist(), strict=True))
+    found = {}
+    for name, column in values.iloc[rows].items():
+        # Only the texts of these rows are coded: a column may have hundreds of thousands.
+        parts = column.array.codes if is_text(column) else np.floor(PARTS * column.rank(pct=True))
+        codes = pd.factorize(parts, use_na_sentinel=False)[0]
+        areas = [_area(codes, targets[rows] == code, half) for code in told]
+        found[str(name)] = float(max(areas) if surest else np.average(areas, weights=shares[told]))
+    return found
 
 
-def _coded_blocks(values: pd.DataFrame) -> Iterator[NDArray[np.int64]]:
-    """Code the values of some columns at a time, one column each; missing has a code of its own."""
-    for start in range(0, values.shape[1], BLOCK):
-        block = values.iloc[:, start : start + BLOCK]
-        codes = np.empty(block.shape, dtype=np.int64)
-        numeric = np.array([not isinstance(kind, pd.CategoricalDtype) for kind in block.dtypes])
-        ranks = block.loc[:, numeric].rank(pct=True).to_numpy()
-        codes[:, numeric] = np.where(np.isnan(ranks), PARTS + 1, np.floor(PARTS * ranks))
-        for place in np.flatnonzero(~numeric):
-            # Only the texts of these rows: a column may have hundreds of thousands.
-            codes[:, place] = np.unique(block.iloc[:, place].array.codes, return_inverse=True)[1]
-        yield codes
-
-
-def _areas(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> NDArray[np.float64]:
-    """Compute the areas under the ROC curves of the rates that the first half of the rows shows, on the others.
-
-    Returns an area for each column of hits and each column of codes.
-    """
-    width, columns = int(codes.max()) + 1, codes.shape[1]
-    flat = codes + width * np.arange(columns)
-    total = np.bincount(flat[:half].ravel(), minlength=width * columns)
-    areas = []
-    for known, others in zip(hits[:half].T, hits[half:].T, strict=True):
-        right = np.bincount(flat[:half][known].ravel(), minlength=width * columns)
-        rates = (right + known.mean()) / (total + 1)
-        ranks, positives = rankdata(rates.round(12)[flat[half:]], axis=0), int(others.sum())
-        # Mann and Whitney's count of pairs in the right order.
-        pairs = ranks[others].sum(axis=0) - positives * (positives + 1) / 2
-        areas.append(pairs / (positives * (len(others) - positives)))
-    return np.array(areas)
+def _area(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> float:
+    """Compute the area under the ROC curve of the rates that the first half of the rows shows, on the others."""
+    width, others = int(codes.max()) + 1, hits[half:]
+    right, total = (np.bincount(codes[:half], each, width) for each in (hits[:half], None))
+    rates = (right + hits[:half].mean()) / (total + 1)
+    ranks, positives = rankdata(rates.round(12)[codes[half:]]), int(others.sum())
+    # Mann and Whitney's count of pairs in the right order.
+    pairs = ranks[others].sum() - positives * (positives + 1) / 2
+    return float(pairs / (positives * (len(others) - positives)))
 
 
 # ---- Copies

@@ -288,15 +288,13 @@ class Partitions:
         columns = [[each[place] for place in chosen] for each in (self.pieces, self.frames)]
         same = map(repeat, (self.roles, self.labels))
         read = self.engine.ask("suspects", read_rows, *columns, chosen.values(), *same)
-        none = self.sample.table.take(np.zeros(0, int))
-        tables, index = [none], [none.rows]
-        where = [pd.DataFrame({"file": as_objects([]), "row": none.rows}, index=none.rows)]
-        for place, (table, places) in zip(chosen, read, strict=True):
-            tables.append(table)
-            index.append(places + self.bases[place])
-            where.append(pd.DataFrame({"file": table.name, "row": table.rows}, index=index[-1]))
+        none = replace(self.sample.table.take(np.zeros(0, int)), notes=[])
+        index = [
+            none.rows,
+            *(rows + self.bases[place] for place, (_, rows) in zip(chosen, read, strict=True)),
+        ]
         release_memory()
-        return join_tables(self.source.name, tables, np.concatenate(index), pd.concat(where), [])
+        return join_tables(self.source.name, [none, *(table for table, _ in read)], np.concatenate(index))
 
 
 # ---- what is asked of a piece, where it is

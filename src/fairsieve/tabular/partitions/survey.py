@@ -21,6 +21,7 @@ from fairsieve.tabular.partitions.source import Piece, content_keys
 from fairsieve.tabular.reading.columns import (
     InputTable,
     Reading,
+    as_objects,
     canonical,
     find_column,
     is_text,
@@ -178,17 +179,21 @@ def merge_samples(
     keys = np.concatenate([each.keys for each in surveyed])
     ordered = np.sort(keys)
     limits = [int(ordered[min(count, len(ordered)) - 1]) + 1 for count in (size, held)]
-    where = pd.concat([pd.DataFrame({"file": each.name, "row": each.where}) for each in surveyed])
-    notes = list(dict.fromkeys(note for each in surveyed for note in each.table.notes))
-    table = join_tables(name, [each.table for each in surveyed], index, where.set_axis(index), notes)
+    table = join_tables(name, [each.table for each in surveyed], index, [each.where for each in surveyed])
     sampled = keys < np.uint64(limits[0])
     return Sample(table, sampled, keys < np.uint64(limits[1]), limits[1])
 
 
 def join_tables(
-    name: str, tables: Sequence[InputTable], index: NDArray[np.int64], where: pd.DataFrame, notes: list[str]
+    name: str,
+    tables: Sequence[InputTable],
+    index: NDArray[np.int64],
+    rows: Sequence[NDArray[np.int64]] | None = None,
 ) -> InputTable:
-    """Put the rows of several tables with the same columns below each other."""
+    """Put the rows of several tables with the same columns below each other, with what is said of any.
+
+    ``index`` numbers them anew; ``rows`` says where they are in their files, where their own index does not.
+    """
     columns = {}
     for column in tables[0].columns:
         parts = [table.frame[column] for table in tables]
@@ -201,6 +206,10 @@ def join_tables(
         else:
             columns[column] = pd.concat(parts, ignore_index=True).array
     frame = pd.DataFrame(columns, index=index, copy=False)
+    rows = [table.rows for table in tables] if rows is None else rows
+    files = np.repeat(as_objects(table.name for table in tables), [len(table) for table in tables])
+    where = pd.DataFrame({"file": files, "row": np.concatenate(rows)}, index=index)
+    notes = list(dict.fromkeys(note for table in tables for note in table.notes))
     odd = frozenset().union(*(table.odd for table in tables))
     return InputTable(name, frame, tables[0].reading, notes, where=where, odd=odd)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,9 +29,7 @@ from fairsieve.tabular.reading.columns import (
     used_texts,
 )
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.validation import check_choice, closest_hint
-
-Edges = Mapping[str, tuple[float, ...]]
+from fairsieve.validation import closest_hint
 
 MOST_CLASSES = 20
 LEAST_OF_A_CLASS = 10
@@ -113,22 +112,24 @@ def find_labels(table: InputTable, column: str, positive: str | None = None) -> 
             f"in {counts[rare]}{reads or ': correct it if it is misspelt'}, else take those rows out or merge it with "
             "another value"
         )
-    return Labels(column, classes, _find_positive(classes, positive, column))
-
-
-def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) -> str | None:
-    """Find the positive value: the last of two when it is not named."""
     if positive is None:
-        return classes[-1] if len(classes) == 2 else None
-    positive = positive.strip()
-    if positive not in classes:
-        positive = exact_value(positive)  # 1.0 is 1
-    if positive not in classes:
+        return Labels(column, classes, classes[-1] if len(classes) == 2 else None)
+    named = next(
+        (name for name in (positive.strip(), exact_value(positive.strip())) if name in classes), None
+    )
+    if named is None:
         raise InvalidInputError(
             f"{spell('--positive')} must be a value of {column!r}; got "
-            f"{positive!r}{closest_hint(positive, classes) or '.'} Its values are {', '.join(classes)}"
+            f"{positive.strip()!r}{closest_hint(positive.strip(), classes) or '.'} Its values are {', '.join(classes)}"
         )
-    return positive
+    return Labels(column, classes, named)
+
+
+class Bins(NamedTuple):
+    """How a column of quantities makes groups: the edges between them, and how its numbers are written."""
+
+    edges: tuple[float, ...]
+    format: ColumnFormat
 
 
 @dataclass(frozen=True)
@@ -139,25 +140,22 @@ class Groups:
     ----------
     columns : tuple of str
         The sensitive columns; several are crossed.
+    bins : dict of Bins
+        Those of them that are quantities.
     names : tuple of str
         The groups, sorted.
-    edges : dict
-        The edges of the columns that are quantities.
-    formats : dict of ColumnFormat
-        How those are written.
     merged : str or None
         The name of the group that those in none of the others make; where it is None, they are not compared.
     """
 
     columns: tuple[str, ...]
-    names: tuple[str, ...]
-    edges: Edges
-    formats: Mapping[str, ColumnFormat]
+    bins: Mapping[str, Bins]
+    names: tuple[str, ...] = ()
     merged: str | None = None
 
     def read(self, table: InputTable) -> pd.Categorical:
         """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
-        crossed = _cross(table, self.columns, self.edges, self.formats)
+        crossed = self.categories(table, self.columns)
         if self.merged:
             names = [name if name in self.names else self.merged for name in crossed.array.categories]
             crossed = recode(crossed, names)
@@ -165,7 +163,19 @@ class Groups:
 
     def categories(self, table: InputTable, columns: Sequence[str]) -> pd.Series:
         """Name the category of every row by some of the columns, however few people it has; missing where one is."""
-        return _cross(table, columns, self.edges, self.formats)
+        parts = {}
+        for name in columns:
+            column = find_column(table, name, "--sensitive")
+            parts[name] = canonical(column, table.reading.decimal).array
+            if name in self.bins:
+                edges, learnt = self.bins[name]
+                parts[name] = _bin_numbers(as_numbers(table, name, learnt), edges)
+        crossed = pd.DataFrame(parts).groupby(list(columns), observed=True, sort=False)
+        names = [
+            one if isinstance(one, str) else " / ".join(map(_as_part, one)) for one in crossed.size().index
+        ]
+        codes = crossed.ngroup().fillna(-1).to_numpy(dtype=np.int64)
+        return pd.Series(coded(codes, names), index=table.frame.index)
 
     @property
     def title(self) -> str:
@@ -175,9 +185,7 @@ class Groups:
 
 def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[str]]:
     """Find the groups that sensitive columns make, check them, and say in words what was done to them."""
-    columns, small_groups = asked.sensitive, asked.small_groups
-    check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
-    rules = parse_bins(asked.bins)
+    columns, rules = tuple(asked.sensitive), parse_bins(asked.bins)
     if not columns:
         raise InvalidInputError(f"{spell('--sensitive')} must name one column or more: the groups to compare")
     for column in rules:
@@ -187,9 +195,10 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
                 f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
-    formats = {column: number_format(table.frame[column], table.reading.decimal) for column in edges}
-    counts = used_texts(_cross(table, columns, edges, formats))
-    title = f"{' and '.join(repr(column) for column in columns)} of {table.name}"
+    written = {column: number_format(table.frame[column], table.reading.decimal) for column in edges}
+    groups = Groups(columns, {column: Bins(edges[column], written[column]) for column in edges})
+    counts = dict(sorted(used_texts(groups.categories(table, columns)).items()))
+    title = f"{' and '.join(map(repr, columns))} of {table.name}"
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
         raise InvalidInputError(
@@ -197,33 +206,29 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
         )
     if len(columns) > 1:
         _refuse_many(title, len(counts), "name fewer columns")
-    small = {name: count for name, count in sorted(counts.items()) if count < LEAST_GROUP}
+    small = {name: count for name, count in counts.items() if count < LEAST_GROUP}
     other = OTHER
     while other in counts:  # a group may be called so
         other = f"({other})"
-    if small and small_groups == "stop":
-        fewest = [
-            f"{name!r} ({count} {'person' if count == 1 else 'people'})"
-            for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
-        ]
+    if small and asked.small_groups == "stop":
+        fewest = sorted(small, key=lambda name: small[name])[:5]
+        listed = (f"{name!r} ({small[name]} {'person' if small[name] == 1 else 'people'})" for name in fewest)
         raise InvalidInputError(
             f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
-            f"{', '.join(fewest)}. Add {spell('--small-groups', 'ignore')} to train on them without comparing them, "
+            f"{', '.join(listed)}. Add {spell('--small-groups', 'ignore')} to train on them without comparing them, "
             f"or {spell('--small-groups', 'merge')} to make them one group, {other!r}"
         )
-    large = sorted(set(counts) - set(small))
-    merged = other if small_groups == "merge" and sum(small.values()) >= LEAST_GROUP else None
-    if len(large) + (merged is not None) < 2:
+    merged = other if asked.small_groups == "merge" and sum(small.values()) >= LEAST_GROUP else None
+    names = sorted({*counts} - {*small} | ({merged} if merged else set()))
+    if len(names) < 2:
         raise InvalidInputError(
             f"{spell('--sensitive')} must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
-            f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
+            f"{', '.join(f'{name} ({count})' for name, count in counts.items())}"
         )
-    found = Groups(
-        tuple(columns), tuple(sorted([*large, merged]) if merged else large), edges, formats, merged
-    )
     done = f"are one group, {merged!r}" if merged else "are trained on but not compared"
-    names = ", ".join(f"{name} ({count})" for name, count in small.items())
-    return found, [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."] if small else []
+    told = ", ".join(f"{name} ({count})" for name, count in small.items())
+    notes = [f"Groups of fewer than {LEAST_GROUP} people {done}: {told}."] if small else []
+    return replace(groups, names=tuple(names), merged=merged), notes
 
 
 def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[float, ...] | None:
@@ -257,23 +262,6 @@ def _refuse_many(title: str, count: int, advice: str) -> None:
         raise InvalidInputError(
             f"{spell('--sensitive')} must make at most {MOST_GROUPS} groups; {title} makes {count:,}: {advice}"
         )
-
-
-def _cross(
-    table: InputTable, columns: Sequence[str], edges: Edges, formats: Mapping[str, ColumnFormat]
-) -> pd.Series:
-    """Name the group of every row; it is missing where one of its parts is."""
-    parts = {}
-    for name in columns:
-        column = find_column(table, name, "--sensitive")
-        if name in edges:
-            parts[name] = _bin_numbers(as_numbers(table, name, formats[name]), edges[name])
-        else:
-            parts[name] = canonical(column, table.reading.decimal).array
-    crossed = pd.DataFrame(parts).groupby(list(columns), observed=True, sort=False)
-    names = [one if isinstance(one, str) else " / ".join(map(_as_part, one)) for one in crossed.size().index]
-    codes = crossed.ngroup().fillna(-1).to_numpy(dtype=np.int64)
-    return pd.Series(coded(codes, names), index=table.frame.index)
 
 
 def _as_part(name: str) -> str:
