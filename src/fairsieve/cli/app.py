@@ -13,11 +13,9 @@ from typing import Annotated
 import typer
 
 from fairsieve import __version__
-from fairsieve.cli.compare_command import compare_command
 from fairsieve.cli.data_command import app as data_app
-from fairsieve.cli.demo_command import demo_command
+from fairsieve.cli.experiment_commands import compare_command, demo_command, reproduce_command
 from fairsieve.cli.options import GroupedCommand
-from fairsieve.cli.reproduce_command import reproduce_command
 from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
 from fairsieve.cli.terminal import say_error, stop_status, tolerate_terminals
 from fairsieve.errors import FairsieveError, in_command
