@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
+from fairsieve_reproduction.request import Request
 from fairsieve_reproduction.statistics import MARGIN
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -37,17 +38,26 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
         dict.fromkeys(["synthetic", "compas", "adult"], 4),
     )
     arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
+    run = Request.run
+
+    def stopped(request, jobs):
+        yield from run(request, jobs)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Request, "run", stopped)
+        done = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code != 0
+    took = r"records in [\d.]+ minutes on the clock and [\d.]+ minutes of processor time"
+    assert re.search(f"Stopped. This sitting made 1 of 1 {took}.* to go on", done.output)
     told = reproduce(*arguments)
     assert "Of 2 claims" in told
-    assert re.search(
-        r"made 1 of 1 records in [\d.]+ minutes on the clock and [\d.]+ minutes of processor", told
-    )
-    assert "This sitting made 1 of 1" in (tmp_path / "reproduction.html").read_text("utf-8")
+    assert re.search(f"This sitting made 0 of 1 {took}.*All 2 sittings here made 1 of 1 {took}", told)
+    assert "All 2 sittings here made 1 of 1" in (tmp_path / "reproduction.html").read_text("utf-8")
     assert (tmp_path / "records.jsonl").read_text().count("\n") == 1
     first = (tmp_path / "claims.csv").read_bytes()
     reproduce(*arguments, "--judge-only")
     assert (tmp_path / "claims.csv").read_bytes() == first
-    assert "All 2 sittings here made 1 of 1 records in" in reproduce(*arguments)
     with (tmp_path / "claims.csv").open(newline="") as lines:
         assert [row["claim"] for row in csv.DictReader(lines)] == ["fig1a-smallest", "fig1b-loss"]
     written = {each.name for each in tmp_path.iterdir()}
