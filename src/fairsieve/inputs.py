@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples, as_copies, weighted_rows
-from fairsieve.selection.cells import Cells, Floats, as_array, refuse_missing, unmasked
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, refuse_missing, unmasked
 from fairsieve.validation import check_seed, shown
 
 FLOATS = (np.float64, np.float32)
@@ -29,7 +29,7 @@ class Checked(NamedTuple):
 
     data: Samples
     weights: Floats | None  # how often each sample counts; None, where each counts once
-    rows: NDArray[np.int64]  # where the samples stand in what was given, ascending
+    rows: Integers  # where the samples stand in what was given, ascending
     given: int  # how many samples were given
 
 
@@ -68,7 +68,7 @@ def check_labels_known(y: Any) -> None:
             refuse_missing("y", labels)
 
 
-def check_classes(labels: NDArray[Any], rows: NDArray[np.int64]) -> None:
+def check_classes(labels: NDArray[Any], rows: Integers) -> None:
     """Check that there are two or more classes to learn, in the rows that have a weight."""
     kept = labels if len(rows) == len(labels) else labels[rows]
     if (kept != kept[0]).any():

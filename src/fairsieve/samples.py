@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Cells, Floats, Missing, as_array, unmasked
+from fairsieve.selection.cells import Cells, Floats, Integers, Missing, as_array, unmasked
 from fairsieve.validation import shown
 
 
@@ -179,7 +179,7 @@ def check_weights(sample_weight: ArrayLike, samples: int, *, some: bool = True) 
     return weights.astype(np.float64)
 
 
-def draw_rows(samples: int, most: int) -> NDArray[np.int64]:
+def draw_rows(samples: int, most: int) -> Integers:
     """Draw ``most`` of so many rows, ascending and always the same ones; all where there are no more.
 
     >>> draw_rows(3, 5).tolist()
@@ -202,7 +202,7 @@ def as_copies(weights: Floats) -> Floats:
     return weights * max(1.0, len(weights) / max(float(weights.sum()), 1e-300))
 
 
-def weighted_rows(sample_weight: ArrayLike | None, samples: int) -> tuple[NDArray[np.int64], Floats | None]:
+def weighted_rows(sample_weight: ArrayLike | None, samples: int) -> tuple[Integers, Floats | None]:
     """Return the rows that have a weight, and their weights; None where all are 1.
 
     >>> weighted_rows([2.0, 0.0, 1.0], 3)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
@@ -27,7 +26,7 @@ from fairsieve.sampling.sharded import ShardedBatchSampler, shard_of
 from fairsieve.sampling.states import check_dataset
 from fairsieve.sampling.summary import pass_warnings
 from fairsieve.selection.batches import batch_count
-from fairsieve.selection.cells import as_array, check_lengths
+from fairsieve.selection.cells import Integers, as_array, check_lengths
 from fairsieve.validation import check_at_least, check_share
 
 
@@ -185,7 +184,7 @@ class Sieve:
         self.sampler.load_state_dict(state["parts"])
 
 
-def set_aside(samples: int, share: Any, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def set_aside(samples: int, share: Any, seed: int) -> tuple[Integers, Integers]:
     """Return the samples to train on and those set aside, by chance and ascending.
 
     >>> [len(part) for part in set_aside(30, 0.1, seed=0)]

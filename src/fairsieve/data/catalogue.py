@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
@@ -16,6 +15,7 @@ from fairsieve.data.tables import load_adult, load_compas, load_german, load_nha
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import write_output
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Integers
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share
 
 
@@ -185,7 +185,7 @@ def export_csv(
     wrong: float = 0.0,
     seed: int = 0,
     measured: Path | str | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Write a raw table with names in its first row, gaps included.
 
     Parameters

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, check_kind_of_samples
-from fairsieve.selection.cells import Flags, Floats
+from fairsieve.selection.cells import Flags, Floats, Integers
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
@@ -114,7 +114,7 @@ def flip_margin(
 
 def _regression_inputs(
     samples: Samples, validation: Samples | None, sees_group: bool
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[Any], Integers]:
     """Return what a regression sees of the samples, what it is fitted on, and the labels for that."""
     parts = [samples] if validation is None else [samples, validation]
     features = np.concatenate([part.features.reshape(len(part), -1) for part in parts])
@@ -247,7 +247,7 @@ def count_flips(rate: float, samples: int) -> int:
     return count_budget(rate, samples) if check_share("rate", rate) > 0 else 0
 
 
-def flipped_to(samples: Samples, chosen: NDArray[np.int64], codes: NDArray[np.int64]) -> NoisyLabels:
+def flipped_to(samples: Samples, chosen: Integers, codes: Integers) -> NoisyLabels:
     """Give the chosen samples new labels."""
     labels = samples.labels.copy()
     labels[chosen] = np.asarray(samples.cells.classes, dtype=labels.dtype)[codes]
@@ -322,9 +322,7 @@ def flip_greedily(
     return flipped_to(samples, chosen, labels[chosen])
 
 
-def _effects(
-    model: Any, x: Floats, labels: NDArray[np.int64], target: Floats, target_labels: NDArray[np.int64]
-) -> Floats:
+def _effects(model: Any, x: Floats, labels: Integers, target: Floats, target_labels: Integers) -> Floats:
     """Compute by how much the flip of each sample raises the validation loss, to first order."""
     at = np.append(model.coef_[0], model.intercept_)
     chances, ridge = expit(x @ at), np.append(np.full(x.shape[1] - 1, 1.0 / model.C), 1e-9)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells, Floats
+from fairsieve.selection.cells import Cells, Floats, Integers
 from fairsieve.validation import percent_hint, shown
 
 # Of tables with fewer different rows than this share of the rows, equal rows are people who are alike, not copies of
@@ -115,7 +115,7 @@ def split_indices(
     return np.flatnonzero(~is_test & ~is_validation), np.flatnonzero(is_test), np.flatnonzero(is_validation)
 
 
-def find_copies(values: pd.DataFrame, groups: NDArray[Any]) -> NDArray[np.int64] | None:
+def find_copies(values: pd.DataFrame, groups: NDArray[Any]) -> Integers | None:
     """Tell different rows apart by their features and group, as numbers; return None if none is a copy.
 
     Where a few features leave few different rows, equal ones are people who are alike, and none is a copy.
@@ -130,8 +130,8 @@ def find_copies(values: pd.DataFrame, groups: NDArray[Any]) -> NDArray[np.int64]
 
 
 def shuffled_places(
-    cells: Cells, seed: int | np.random.Generator, copies: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+    cells: Cells, seed: int | np.random.Generator, copies: Integers | None = None
+) -> Integers:
     """Give every sample a number, cell by cell, in an order that the seed draws within each.
 
     ``copies`` are codes of samples that belong together, which have the number of one of them.
@@ -145,7 +145,7 @@ def shuffled_places(
     return np.asarray(places[kinds])
 
 
-def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+def _allot(sizes: Integers, share: float) -> Integers:
     """Take ``share`` of each size, rounded so that the sum is the share of the total (largest remainders go up).
 
     Nothing that has members is allotted whole.

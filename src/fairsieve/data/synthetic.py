@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 from fairsieve.data.splits import Splits
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Integers
 from fairsieve.validation import check_at_least, check_choice
 
 # Means and covariances of (x₁, x₂) given y = 1 and y = 0 (Sec. 5).
@@ -72,7 +73,7 @@ def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arr
     return Splits(*(drawn.take(rows) for rows in parts))
 
 
-def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[str, NDArray[np.int64]]]:
+def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[str, Integers]]:
     """Read the arrays of the authors' synthetic experiment from a folder.
 
     The folder holds ``xz_{train,test,val}.npy`` (n × 3: x₁, x₂, z), ``y_*.npy`` (±1), ``z_*.npy``
@@ -115,7 +116,7 @@ def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     return array
 
 
-def _read_codes(folder: str | os.PathLike[str], name: str, samples: int) -> NDArray[np.int64]:
+def _read_codes(folder: str | os.PathLike[str], name: str, samples: int) -> Integers:
     """Read labels of ±1, or groups of 0 and 1, as 0 and 1."""
     codes = _read_array(folder, name).reshape(-1)
     if len(codes) != samples or not np.isin(codes, (-1, 0, 1)).all():

@@ -32,10 +32,10 @@ from fairsieve.inputs import (
     warn_of_alike,
 )
 from fairsieve.samples import Samples, as_copies, weighted_rows
-from fairsieve.selection.cells import Cells, Floats, as_array, missing_in, unmasked
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 
-Rows = NDArray[np.int64]
+Rows = Integers
 Folds = list[tuple[Rows, Rows]]  # the rows that each fold trains on and the rows that it predicts
 
 MOST_VALUES = 20  # most indicator columns for one column of categories; rarer values get none
@@ -356,7 +356,7 @@ def make_folds(cv: Any, X: Any, cells: Cells, rows: Rows, given: int, seed: int)
     return _check_folds(cv, rows, given)
 
 
-def _copies(X: Any, cells: Cells) -> NDArray[np.int64] | None:
+def _copies(X: Any, cells: Cells) -> Integers | None:
     """Find copies of samples: a classifier that learnt one by heart is not to be asked about the other."""
     values = _as_table(X)
     if hasattr(values, "columns") or values.dtype.kind not in "fiub":

@@ -23,7 +23,7 @@ from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.label_noise.verified import suspects_of
 from fairsieve.samples import Samples, check_weights, draw_rows
-from fairsieve.selection.cells import Cells, Floats, as_array, merged, unmasked
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, merged, unmasked
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.parts import SAMPLE, Chances, DaskEngine, Part, PartRows, Selection, View
 from fairsieve.training.points import Point
@@ -123,7 +123,7 @@ def list_doubted(
     return suspects_of(model.decision(part.features), data, believed, rows, wrong=wrong)
 
 
-def believed_rows(part: Part, chances: Chances, start: int, view: View) -> NDArray[np.int64]:
+def believed_rows(part: Part, chances: Chances, start: int, view: View) -> Integers:
     """Return the numbers of the rows that are believed; the first one has the number ``start``."""
     is_believed = part.rows(None, view).weights if chances is None else own_chances(part, chances) >= 0.5
     return start + np.flatnonzero(is_believed)

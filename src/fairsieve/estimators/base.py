@@ -19,7 +19,7 @@ from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputErro
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.metrics import Rates
 from fairsieve.notions import EO, find_notion
-from fairsieve.selection.cells import Cells, Floats, positive_code
+from fairsieve.selection.cells import Cells, Floats, Integers, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.points import accuracy_gain
 from fairsieve.training.ratio_search import RateGap, SolverSettings, choose_point
@@ -196,7 +196,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"sample_indices_ {ROWS_GONE}")
         return self._selected
 
-    def _keep_doubts(self, doubts: dict[int, tuple[pd.DataFrame, NDArray[np.int64]]]) -> None:
+    def _keep_doubts(self, doubts: dict[int, tuple[pd.DataFrame, Integers]]) -> None:
         """Keep the suspects and the believed rows of points of the path, in a form that can be stored."""
         self._doubts = pd.concat([frame.assign(place=place) for place, (frame, _) in doubts.items()])
         self._believed = {str(place): rows for place, (_, rows) in doubts.items()}
@@ -239,7 +239,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         super().__setstate__({name: value for name, value in state.items() if name != "_frames"} | frames)
 
-    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], Floats]:
+    def next_to_verify(self, n: int) -> tuple[Integers, Floats]:
         """Choose rows of the training data to check next, with weights for ``verified_weight``."""
         check_is_fitted(self)
         if self.estimate_ is None:

@@ -17,7 +17,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.batches import Draw, batch_offsets, batch_shares, draw_batches, share_edges
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Integers
 from fairsieve.training.ratio_search import TOLERANCE
 from fairsieve.validation import shown
 
@@ -191,7 +191,7 @@ def _decode_indicators(y: Any) -> Any:
 
 def _draw_labels(
     found: CleanRatioEstimate, classes: NDArray[Any], labels: NDArray[Any], seed: int
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], Integers]:
     """Draw a label for each row by the chances that checked labels gave.
 
     Returns the labels, and for each a row that was given that label: so they can be taken from any container.
@@ -203,8 +203,8 @@ def _draw_labels(
 
 
 def _draw_rows(
-    selector: Any, y: ArrayLike, sensitive_features: Any, seed: int, selected: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    selector: Any, y: ArrayLike, sensitive_features: Any, seed: int, selected: Integers
+) -> Integers:
     """Draw as many rows as were selected, those of each cell in proportion to its ratio."""
     samples = np.shape(y)[0]
     cells = Cells.of(

@@ -34,7 +34,7 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, draw_rows, weighted_rows
-from fairsieve.selection.cells import Floats, positive_code, unmasked
+from fairsieve.selection.cells import Floats, Integers, positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_rows import LinearRows
@@ -432,7 +432,7 @@ class SieveClassifier(FairEstimator):
         self._effective = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
         self._take_doubts(place)
 
-    def _doubt(self, data: Samples, place: int) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    def _doubt(self, data: Samples, place: int) -> tuple[pd.DataFrame, Integers]:
         """List the samples whose labels a round doubts, and those that it was trained on."""
         # Which labels look wrong is not known to the plain round, but to the next one.
         chosen = self._points[max(place, min(1, len(self._points) - 1))]

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 import torch.distributed as dist
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -42,7 +42,7 @@ from fairsieve.sampling.states import (
 )
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends import check_shape, choose_backend
-from fairsieve.selection.cells import Cells, Floats, as_array, cells_checksum
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, cells_checksum
 from fairsieve.selection.epoch import Judged, Plan, SamplingMethod, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
 from fairsieve.validation import check_at_least, shown
@@ -454,7 +454,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             rows = rows.repeat(2, 1)  # groups are compared by losses too
         self.running.record(indices, rows, self.position.coming)
 
-    def stale(self, share: float = 0.2) -> NDArray[np.int64]:
+    def stale(self, share: float = 0.2) -> Integers:
         """Return the samples to look at again: ``share`` of those that the last epoch did not train on.
 
         They take turns, so that each is looked at every 1/share epochs. Samples that have no loss at

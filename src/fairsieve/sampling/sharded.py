@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
@@ -25,7 +25,7 @@ from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts, plain_settings
 from fairsieve.selection.backends.numpy import Measured, NumpyBackend
 from fairsieve.selection.batches import Draw, unshuffled
-from fairsieve.selection.cells import Cells, Floats, merged
+from fairsieve.selection.cells import Cells, Floats, Integers, merged
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_at_least, check_positive
@@ -78,15 +78,15 @@ class Workers:
                 )
             self.rank, self.size = dist.get_rank(self._group), dist.get_world_size(self._group)
 
-    def sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sum(self, table: Integers) -> Integers:
         """Return the sum of every worker's table."""
         return self._reduced(table, dist.ReduceOp.SUM)
 
-    def max(self, table: ArrayLike) -> NDArray[np.int64]:
+    def max(self, table: ArrayLike) -> Integers:
         """Return the largest of the workers' numbers, place by place."""
         return self._reduced(np.array(table, np.int64), dist.ReduceOp.MAX)
 
-    def gather(self, row: ArrayLike) -> NDArray[np.int64]:
+    def gather(self, row: ArrayLike) -> Integers:
         """Return every worker's row of numbers, one below the other."""
         own = torch.from_numpy(np.array(row, np.int64))
         if self.size == 1:
@@ -134,7 +134,7 @@ class Workers:
                     f"{self.rank} {values[name]}"
                 )
 
-    def _reduced(self, table: NDArray[np.int64], operation: Any) -> NDArray[np.int64]:
+    def _reduced(self, table: Integers, operation: Any) -> Integers:
         if self.size == 1:
             return table
         values = torch.from_numpy(np.ascontiguousarray(table))
@@ -188,10 +188,10 @@ CHUNK = 2**18  # places of the shuffle computed together
 class ShardSelection(NamedTuple):
     """A worker's part of a selection."""
 
-    indices: NDArray[np.int64]  # positions in the shard, ascending
-    counts: NDArray[np.int64]  # selected samples of each cell in all shards,
-    own: NDArray[np.int64]  # in this one,
-    before: NDArray[np.int64]  # and in those before it
+    indices: Integers  # positions in the shard, ascending
+    counts: Integers  # selected samples of each cell in all shards,
+    own: Integers  # in this one,
+    before: Integers  # and in those before it
 
 
 class ShardedBackend(NumpyBackend):
@@ -227,7 +227,7 @@ class ShardedBackend(NumpyBackend):
         parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
         return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
-    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> Integers:
         """Count the samples of all workers."""
         return self._sum(super().count_below(measured, limits))
 
@@ -235,10 +235,10 @@ class ShardedBackend(NumpyBackend):
         """Search the closing points of all workers' samples, and take the own ones below them."""
         return self.hold(super().select(measured, limits).indices)
 
-    def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _sum(self, table: Integers) -> Integers:
         return np.asarray(self.workers.sum(table))
 
-    def _max(self, row: list[int]) -> NDArray[np.int64]:
+    def _max(self, row: list[int]) -> Integers:
         return np.asarray(self.workers.max(row))
 
     def hold(self, indices: Any | None) -> ShardSelection:
@@ -248,7 +248,7 @@ class ShardedBackend(NumpyBackend):
         before = table[: self.workers.rank].sum(axis=0)
         return ShardSelection(chosen.indices, table.sum(axis=0), chosen.counts, before)
 
-    def draw(self, selected: ShardSelection, draw: Draw) -> list[NDArray[np.int64]]:
+    def draw(self, selected: ShardSelection, draw: Draw) -> list[Integers]:
         """Return the own samples in each of the global batches, in their order there; in some there may be none.
 
         The shuffles run backwards, to see where the own samples come.
@@ -281,7 +281,7 @@ class ShardedBackend(NumpyBackend):
         return np.split(sample[order], starts) if draw.batches else []
 
 
-def _parts(total: int, own: int, draws: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _parts(total: int, own: int, draws: int) -> Iterator[tuple[Integers, Integers]]:
     """Yield laps through a cell of ``total`` samples, and some of its own ones, a part in memory at a time."""
     laps = -(-draws // total) if own and draws else 0
     together = max(1, CHUNK // max(1, own))

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import refuse_stream
 from fairsieve.selection.batches import GOLDEN
-from fairsieve.selection.cells import as_array
+from fairsieve.selection.cells import Integers, as_array
 from fairsieve.selection.epoch import Plan
 from fairsieve.validation import check_at_least, check_share, shown
 
@@ -203,7 +203,7 @@ class RunningLosses:
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
         self.seen = room("seen", "i4", (samples,))  # the epoch of the latest loss
         self.seen[:] = -1
-        self._waiting: list[tuple[NDArray[np.int64], torch.Tensor, int]] = []
+        self._waiting: list[tuple[Integers, torch.Tensor, int]] = []
         self._waiting_losses = 0
 
     def record(self, indices: ArrayLike | torch.Tensor, values: torch.Tensor, epoch: int) -> None:
@@ -243,7 +243,7 @@ class RunningLosses:
         self.losses[where], self.signals[:, where] = table[0], table[1:]
         self.seen[where] = epoch
 
-    def stale(self, share: float, epoch: int, first: int = 0) -> NDArray[np.int64]:
+    def stale(self, share: float, epoch: int, first: int = 0) -> Integers:
         """Return the samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.
 
         Whose turn it is follows from the epoch and the index (in a shard: beyond ``first``), so the
@@ -288,7 +288,7 @@ class RunningLosses:
         self._waiting, self._waiting_losses = [], 0
 
 
-def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> NDArray[np.int64]:
+def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> Integers:
     """Return positions of samples, or raise a clear error."""
     where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else np.asarray(indices)
     if where.size == 0:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.cells import Floats
+from fairsieve.selection.cells import Floats, Integers
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -32,8 +32,8 @@ class Draw(NamedTuple):
     ceiling of its quota there.
     """
 
-    edges: NDArray[np.int64]  # where the stretches of the cells begin and end, (cells + 1,), times 2³²
-    offsets: NDArray[np.int64]  # of each batch, from 0 up to 1, times 2³²
+    edges: Integers  # where the stretches of the cells begin and end, (cells + 1,), times 2³²
+    offsets: Integers  # of each batch, from 0 up to 1, times 2³²
     seed: int
     epoch: int
     by_cell: bool = True  # False: all samples are drawn as one cell
@@ -48,7 +48,7 @@ class Draw(NamedTuple):
         """Batches in the epoch."""
         return len(self.offsets)
 
-    def ends(self, cell: int) -> NDArray[np.int64]:
+    def ends(self, cell: int) -> Integers:
         """Return the place of each batch at which the stretch of a cell ends."""
         return np.asarray((self.edges[cell + 1] + self.offsets) >> POINT)
 
@@ -58,7 +58,7 @@ def batch_count(selected: int, batch_size: int) -> int:
     return max(1, selected // batch_size) if selected > 0 else 0
 
 
-def cell_quotas(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> Floats:
+def cell_quotas(ratios: Floats, counts: Integers, batch_size: int) -> Floats:
     """Return how many samples of each cell a batch should have, ``ratio · batch_size · |S_y| / |S|`` (Eq. 3).
 
     A cell with nothing selected leaves its ratio to the others of its class.
@@ -71,7 +71,7 @@ def cell_quotas(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> F
     return np.asarray(quotas.reshape(-1))
 
 
-def batch_shares(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> NDArray[np.int64]:
+def batch_shares(ratios: Floats, counts: Integers, batch_size: int) -> Integers:
     """Return quotas rounded by largest remainder, alike for every batch; they sum to ``batch_size`` exactly.
 
     This is the paper's rounding. A cell with a quota below one half may have no place in any batch.
@@ -83,7 +83,7 @@ def batch_shares(ratios: Floats, counts: NDArray[np.int64], batch_size: int) -> 
     return np.asarray(shares)
 
 
-def share_edges(quotas: NDArray[Any]) -> NDArray[np.int64]:
+def share_edges(quotas: NDArray[Any]) -> Integers:
     """Return the ``edges`` of a :class:`Draw` for quotas whose sum is a whole number.
 
     >>> (share_edges(np.array([0.5, 1.5, 0.0])) / 2**POINT).tolist()
@@ -96,7 +96,7 @@ def share_edges(quotas: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.minimum(edges, size))
 
 
-def batch_offsets(batches: int, seed: int, epoch: int) -> NDArray[np.int64]:
+def batch_offsets(batches: int, seed: int, epoch: int) -> Integers:
     """Return the ``offsets`` of a :class:`Draw`: evenly spaced, in an order that keeps neighbours apart.
 
     With even spaces every cell has the floor or the ceiling of its share of the whole epoch, too. From epoch to epoch
@@ -114,9 +114,7 @@ def batch_offsets(batches: int, seed: int, epoch: int) -> NDArray[np.int64]:
     return np.asarray(((order << POINT) + within) // max(1, batches))
 
 
-def draw_batches(
-    selected: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], draw: Draw
-) -> NDArray[np.int64]:
+def draw_batches(selected: Integers, codes: NDArray[Any], counts: Integers, draw: Draw) -> Integers:
     """Draw batches of indices, (batches, size), from the selected samples; ``counts`` are those of their cells.
 
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
@@ -171,7 +169,7 @@ def shuffle_shape(size: int) -> tuple[int, int]:
 
 def shuffled(
     size: int, seed: int, epoch: int, cell: int, first: int, last: int, chunk: int = CHUNK
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the elements at the positions from ``first`` up to ``last`` of a cell's endless order.
 
     Position p is place ``p % size`` of lap ``p // size``.
@@ -186,7 +184,7 @@ def shuffled(
     return elements
 
 
-def _shuffled_part(size: int, seed: int, epoch: int, cell: int, first: int, last: int) -> NDArray[np.int64]:
+def _shuffled_part(size: int, seed: int, epoch: int, cell: int, first: int, last: int) -> Integers:
     """Compute :func:`shuffled` for a few positions."""
     mask, half = shuffle_shape(size)
     first_lap, last_lap = first // size, (last - 1) // size
@@ -206,7 +204,7 @@ def _shuffled_part(size: int, seed: int, epoch: int, cell: int, first: int, last
     return values
 
 
-def _send_through(values: NDArray[np.int64], constants: NDArray[np.int64], mask: int, half: int) -> None:
+def _send_through(values: Integers, constants: Integers, mask: int, half: int) -> None:
     """Apply all rounds of a shuffle over its next power of two, in place."""
     for i in range(0, 2 * ROUNDS, 2):
         values *= constants[i]
@@ -215,9 +213,7 @@ def _send_through(values: NDArray[np.int64], constants: NDArray[np.int64], mask:
         values ^= values >> half
 
 
-def unshuffled(
-    size: int, seed: int, epoch: int, cell: int, laps: NDArray[np.int64], elements: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def unshuffled(size: int, seed: int, epoch: int, cell: int, laps: Integers, elements: Integers) -> Integers:
     """Return the position of each element in each lap, (laps, elements): :func:`shuffled` backwards.
 
     >>> unshuffled(8, 3, 5, 1, np.array([2]), np.array([3, 7, 6])).tolist()

@@ -15,7 +15,8 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.notions import find_notion
 from fairsieve.validation import check_choice, is_tensor, shown
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.int64]  # of classes, groups and cells
+Integers = NDArray[np.int64]  # counts, and places of rows
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Missing = Literal["refuse", "own"]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.notions import EO
@@ -24,7 +23,7 @@ from fairsieve.selection.batches import (
     cell_quotas,
     share_edges,
 )
-from fairsieve.selection.cells import Cells, Floats, as_array, tensor_device
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, tensor_device
 from fairsieve.selection.ratios import (
     Balance,
     LossGap,
@@ -111,7 +110,7 @@ class Judged(NamedTuple):
 
     sums: Floats  # (targets, cells)
     squares: Floats  # of the squared signals
-    counts: NDArray[np.int64]  # samples in each cell
+    counts: Integers  # samples in each cell
     costs_accuracy: bool = False  # whether held-out samples are predicted worse than by natural weights
 
 
@@ -239,7 +238,7 @@ class Plan:
         self._selected = self.backend.hold(indices)
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Integers:
         """How many samples of each cell are selected."""
         return self._selected.counts  # type: ignore[no-any-return]
 
@@ -326,7 +325,7 @@ class Plan:
         means = sums.reshape(self.cells.shape) / np.maximum(self.cell_counts, 1)
         return np.asarray(rounded(means))  # alike however the samples are added up
 
-    def _follow_counts(self, before: NDArray[np.int64]) -> None:
+    def _follow_counts(self, before: Integers) -> None:
         """Let a cell that keeps fewer samples weigh less: those left would make up for the ones believed wrong."""
         moved = self.ratios * (self.counts / np.maximum(before, 1)).reshape(self.ratios.shape)
         totals = moved.sum(axis=1, keepdims=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS, OWN_LABEL, Comparisons, find_notion
-from fairsieve.selection.cells import Cells, Flags, Floats, as_array, positive_code
+from fairsieve.selection.cells import Cells, Flags, Floats, Integers, as_array, positive_code
 from fairsieve.validation import check_clean_ratio, shown
 
 SignalName = Literal["loss", "error"]
@@ -49,7 +49,7 @@ def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None
     return notion.list_comparisons(cells.shape[0], positive_code(fairness, cells, pos_label))
 
 
-def class_shares(counts: NDArray[np.int64]) -> Floats:
+def class_shares(counts: Integers) -> Floats:
     """Return each cell's share of its class, from counts; equal shares for a class with no samples.
 
     Ratios start there.
@@ -76,7 +76,7 @@ def find_loss_gaps(
     sums: Floats,
     squares: Floats,
     sizes: NDArray[Any],
-    rows: NDArray[np.int64],
+    rows: Integers,
     *,
     by_group: bool = False,
     has_ungrouped: bool = False,
@@ -159,7 +159,7 @@ class Balance:
         """Return whether a gap is wider than the tolerance, and than chance."""
         return gap.size > max(self.tolerance, CHANCE * gap.error)
 
-    def follow(self, gaps: list[LossGap | None], kept: NDArray[np.int64], *, costs_accuracy: bool) -> None:
+    def follow(self, gaps: list[LossGap | None], kept: Integers, *, costs_accuracy: bool) -> None:
         """Move the powers by gaps of held-out rates; ``kept`` samples of each cell, classes × groups."""
         self.is_judged, self.costs_accuracy = True, costs_accuracy
         change = np.zeros(len(self.powers))
@@ -171,7 +171,7 @@ class Balance:
         self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
 
 
-def balanced_ratios(kept: NDArray[np.int64], powers: Floats, has_ungrouped: bool) -> Floats:
+def balanced_ratios(kept: Integers, powers: Floats, has_ungrouped: bool) -> Floats:
     """Return ratios that weight the groups of a class by (their share of what is kept)^power.
 
     Samples without a group keep their share.
@@ -192,7 +192,7 @@ def rounded(values: Any) -> Any:
     return np.rint(values * 2.0**32) / 2.0**32
 
 
-def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> Floats:
+def cell_sizes(counts: Integers, by_group: bool, offset: float) -> Floats:
     """Return what the means of cells are taken over: their counts, and an offset where cells are compared.
 
     The paper's text has no offset; its authors' code has 1 for equalized odds. A cell without samples stays without.
@@ -236,7 +236,7 @@ def check_ratio_table(value: Any, cells: Cells) -> Floats:
     return table.astype(np.float64)
 
 
-def cell_caps(ratios: Floats, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def cell_caps(ratios: Floats, counts: Integers) -> Integers:
     """Return the most samples of each cell under its clean ratio: ⌊ratio · n⌋, and one if there is any.
 
     >>> cell_caps(np.array([[0.29, 0.1]]), np.array([[100, 3]])).tolist()
@@ -246,7 +246,7 @@ def cell_caps(ratios: Floats, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.minimum(np.maximum(caps, 1), counts).reshape(-1))
 
 
-def estimate_ratios(below: NDArray[np.int64], counts: NDArray[np.int64]) -> Floats:
+def estimate_ratios(below: Integers, counts: Integers) -> Floats:
     """Return clean ratios, from how many samples of each cell are not doubted, classes × groups.
 
     A cell that the network has not learned yet looks as if all its labels were wrong. Left out, it never would be

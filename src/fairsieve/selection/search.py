@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairsieve.selection.cells import Flags, Floats
+from fairsieve.selection.cells import Flags, Floats, Integers
 
 NO_LIMIT = 2**64 - 1
 WIDTH = 10  # bits counted at once for up to four cells; wider digits are larger messages between workers
@@ -61,9 +60,9 @@ class Limits(NamedTuple):
 
     ratios: Floats  # classes × groups; where all are 1, the budget alone bounds
     budget: int
-    caps: NDArray[np.int64] | None = None  # of each cell
+    caps: Integers | None = None  # of each cell
 
-    def keep(self, states: NDArray[np.int64]) -> Flags:
+    def keep(self, states: Integers) -> Flags:
         """Return which states, the columns of (cells, states), respect every budget and cap.
 
         ``Σk ≤ T`` and, for each cell c of class y, ``Σk + k_c − ratio_c · K_y ≤ T``. Rounding does
@@ -94,7 +93,7 @@ class Walk:
         self.bits = int(key_range).bit_length(), max(samples - 1, 0).bit_length()
         # A table of many cells and few digits stays in the cache.
         self.width = max(4, WIDTH - max(0, (cells - 1).bit_length() - 2))
-        self.top: NDArray[np.int64] | None = None  # cumulative counts of the first window, cells × digits
+        self.top: Integers | None = None  # cumulative counts of the first window, cells × digits
         self.below = np.zeros(cells, np.int64)  # samples of each cell below the present window
         self.is_open = np.ones(cells, np.bool_)  # cells that may still take samples
         self.taken = np.zeros(cells, np.int64)
@@ -107,7 +106,7 @@ class Walk:
         width = min(left, self.width)
         return Window(prefix, left - width, width, key)
 
-    def advance(self, counts: NDArray[np.int64]) -> bool:
+    def advance(self, counts: Integers) -> bool:
         """Use the counts that were asked for, cells × digits; return True when the walk is over.
 
         The literal walk takes samples one by one, from the lowest loss up. Its states only grow, so the first sample

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
-from fairsieve.selection.cells import Floats, as_array
+from fairsieve.selection.cells import Floats, Integers, as_array
 from fairsieve.selection.select import count_budget
 from fairsieve.training.linear_model import LinearModel, LinearTrainer, likeliest, log_probabilities
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
@@ -63,7 +63,7 @@ class Fitted:
 
     predictor: LinearModel | nn.Module
     history: History
-    indices: NDArray[np.int64]
+    indices: Integers
     ratios: Floats
     classes: list[Any]
     interrupted: bool = False

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Floats
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
@@ -65,7 +65,7 @@ class LinearModel:
             logits[rows] = features[rows] @ self.coef.T + self.intercept
         return logits[:, 0] if len(self.intercept) == 1 else logits
 
-    def predict_codes(self, features: Any) -> NDArray[np.int64]:
+    def predict_codes(self, features: Any) -> Integers:
         """Predict the position of each sample's class."""
         return likeliest(self.decision(features))
 
@@ -74,7 +74,7 @@ class LinearModel:
         return np.asarray(np.exp(log_probabilities(self.decision(features))))
 
 
-def likeliest(decision: Floats) -> NDArray[np.int64]:
+def likeliest(decision: Floats) -> Integers:
     """Return the position of the likeliest class; one logit of exactly 0 is the first class."""
     return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
 
@@ -145,7 +145,7 @@ class Adam(NamedTuple):
 
     first: Floats
     second: Floats
-    steps: NDArray[np.int64]  # one number
+    steps: Integers  # one number
 
     @classmethod
     def new(cls, size: int) -> Adam:
@@ -198,16 +198,16 @@ class LinearTrainer(Trainer):
                 signals.append((predicted != labels) * 1.0 if by_error else _cross_entropies(out, labels))
             return Measurement(_cross_entropies(out, self.labels), np.stack(signals), predicted)
 
-    def predict_evaluation(self) -> NDArray[np.int64]:
+    def predict_evaluation(self) -> Integers:
         assert self.spec.evaluation is not None
         return _decide(linear_scores(self.spec.evaluation.features, self.parameters, self.outputs))
 
-    def train(self, batches: NDArray[np.int64]) -> None:
+    def train(self, batches: Integers) -> None:
         with np.errstate(all="ignore"):
             for batch in batches:
                 adam_step(self.parameters, self.gradient(batch), self.adam, self.settings.learning_rate)
 
-    def gradient(self, batch: NDArray[np.int64]) -> Floats:
+    def gradient(self, batch: Integers) -> Floats:
         """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
         features, labels = self.features[batch], self.labels[batch]
         out = linear_scores(features, self.parameters, self.outputs)
@@ -236,11 +236,11 @@ def linear_scores(features: NDArray[Any], parameters: Floats, outputs: int) -> F
     return np.asarray(features @ parameters[:-outputs].reshape(outputs, -1).T + parameters[-outputs:])
 
 
-def _decide(out: Floats) -> NDArray[np.int64]:
+def _decide(out: Floats) -> Integers:
     return likeliest(out[:, 0] if out.shape[1] == 1 else out)
 
 
-def _cross_entropies(out: Floats, labels: NDArray[np.int64]) -> Floats:
+def _cross_entropies(out: Floats, labels: Integers) -> Floats:
     """Compute the loss of each row of outputs against its label; one output f stands for σ(2·f)."""
     if out.shape[1] == 1:
         return np.logaddexp(0.0, (2.0 - 4.0 * labels) * out[:, 0])

@@ -22,7 +22,6 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import skip_init
@@ -38,6 +37,7 @@ from fairsieve.sampling.losses import (
     is_single,
     predicted_classes,
 )
+from fairsieve.selection.cells import Integers
 from fairsieve.training.linear_model import LinearModel, initial_parameters
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
@@ -206,10 +206,10 @@ class AutogradTrainer(Trainer):
         predicted = predicted_classes(outputs)
         return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
 
-    def predict_evaluation(self) -> NDArray[np.int64]:
+    def predict_evaluation(self) -> Integers:
         return predicted_classes(self.outputs(self.shown)).cpu().numpy()
 
-    def train(self, batches: NDArray[np.int64]) -> None:
+    def train(self, batches: Integers) -> None:
         if not self.plan.in_warmup:
             merit = float(self.merits(self.done, self.done + 1)[0])
             if merit > self.best[0]:

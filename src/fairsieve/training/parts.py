@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, require
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Flags, Floats
+from fairsieve.selection.cells import Flags, Floats, Integers
 from fairsieve.training.linear_rows import LinearRows, add_up
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import EVERYTHING, LossLimit
@@ -251,11 +251,11 @@ class Part:
         """Answer a question of the solver."""
         return getattr(self.rows(chances, view), name)(*arguments, **options)
 
-    def take(self, chances: Chances, rows: NDArray[np.int64], view: View) -> LinearRows:
+    def take(self, chances: Chances, rows: Integers, view: View) -> LinearRows:
         """Return some of the rows of a view."""
         return self.rows(chances, view).take(rows)
 
-    def take_given(self, _: Chances, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+    def take_given(self, _: Chances, rows: Integers) -> tuple[Any, ...]:
         """Return features, labels and groups as they were given, and weights, of some of the rows."""
         labels, groups = self.given or (self.labels, self.groups)
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
@@ -366,14 +366,14 @@ class PartRows:
         most = np.log(2) / (1 + np.log(2))  # a label that is likelier right than wrong is kept
         return parameters, LossLimit(max(high, most), max(high, most), 1.0)
 
-    def fetch(self, function: Callable[..., Any], rows: NDArray[np.int64], *same: Any) -> list[Any]:
+    def fetch(self, function: Callable[..., Any], rows: Integers, *same: Any) -> list[Any]:
         """Call a function with every part that has some of the rows, whose numbers ascend, and their places there."""
         edges = np.searchsorted(rows, [*self.starts, self.samples])
         split = zip(self.parts, self.chances, self.starts, edges[:-1], edges[1:], strict=True)
         asked = [(part, own, rows[low:high] - start) for part, own, start, low, high in split if high > low]
         return self.engine.ask("sample", function, *zip(*asked, strict=True), *map(repeat, same))
 
-    def take(self, rows: NDArray[np.int64]) -> LinearRows:
+    def take(self, rows: Integers) -> LinearRows:
         """Fetch some of the rows, ascending, into memory."""
         pieces = self.fetch(Part.take, rows, self.view)
         names = "features", "labels", "groups", "weights", "chances"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.notions import NOTIONS
-from fairsieve.selection.cells import Codes, Floats
+from fairsieve.selection.cells import Codes, Floats, Integers
 from fairsieve.training.settings import TrainingSpec
 
 
@@ -63,12 +63,12 @@ class History:
     (5, np.True_)
     """
 
-    epochs: NDArray[np.int64]
+    epochs: Integers
     classes: list[Any]
     groups: list[Any]
     cell_losses: Floats
     ratios: Floats
-    counts: NDArray[np.int64]
+    counts: Integers
     train: Scores
     evaluation: Scores | None
     warmup_epochs: int

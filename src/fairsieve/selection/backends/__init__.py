@@ -10,12 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.selection.batches import Draw
-from fairsieve.selection.cells import Cells, Floats
+from fairsieve.selection.cells import Cells, Floats, Integers
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_choice
 
@@ -46,7 +43,7 @@ class Backend(ABC):
         """Select by Algorithm 1."""
 
     @abstractmethod
-    def count_below(self, measured: Any, limits: Floats) -> NDArray[np.int64]:
+    def count_below(self, measured: Any, limits: Floats) -> Integers:
         """Count the samples of each cell, of all, whose loss is at most the limit of the cell."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
-from fairsieve.selection.cells import Cells, Floats, as_array
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array
 from fairsieve.selection.search import Limits, Walk, Window
 
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
@@ -26,8 +26,8 @@ class Measured(NamedTuple):
 class Chosen(NamedTuple):
     """A selection: ascending indices, and how many there are of each cell."""
 
-    indices: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    indices: Integers
+    counts: Integers
 
 
 class NumpyBackend(Backend):
@@ -85,15 +85,15 @@ class NumpyBackend(Backend):
             pass
         return Chosen(keys.take(walk), walk.taken)
 
-    def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _sum(self, table: Integers) -> Integers:
         """Return the sum of every worker's table."""
         return table
 
-    def _max(self, row: list[int]) -> NDArray[np.int64]:
+    def _max(self, row: list[int]) -> Integers:
         """Return the largest of the workers' numbers, place by place."""
         return np.array(row)
 
-    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> Integers:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         counts = np.zeros(len(limits), np.int64)
         for part in _chunks(len(self.codes)):
@@ -126,9 +126,9 @@ class Keys:
         if len(losses):
             self.least, self.greatest = self._key([losses.argmin(), losses.argmax()]).tolist()
         self.shift = self.digit = -1  # of the first window, and the digit of it that ``some`` have
-        self.some: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.some: Integers = np.zeros(0, np.int64)
 
-    def count(self, asked: Window, cells: int) -> NDArray[np.int64]:
+    def count(self, asked: Window, cells: int) -> Integers:
         """Count the samples by cell and digit: all, or the few of one digit of the first window."""
         if self.shift < 0:
             self.shift = asked.shift
@@ -153,7 +153,7 @@ class Keys:
         inside = digits < np.uint64(1 << asked.width)
         return _count(digits[inside], self.codes[some[inside]], asked.width, cells)
 
-    def take(self, walk: Walk) -> NDArray[np.int64]:
+    def take(self, walk: Walk) -> Integers:
         """Return the samples below their cell's closing point, ascending."""
         room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
         taken, filled = np.empty(room, np.int64), 0
@@ -169,9 +169,9 @@ class Keys:
             filled += len(below)
         return taken[:filled]
 
-    def _key(self, part: Any) -> NDArray[np.int64]:
+    def _key(self, part: Any) -> Integers:
         """Return whole numbers that order as some samples' losses do."""
-        bits: NDArray[np.int64] = self.bits[part].astype(np.int64, copy=False)
+        bits: Integers = self.bits[part].astype(np.int64, copy=False)
         if bits.min(initial=0) >= 0:
             return bits
         return np.where(bits >= 0, bits, np.iinfo(self.bits.dtype).min - bits)  # −0 equals 0
@@ -185,7 +185,7 @@ def _chunks(samples: int) -> list[slice]:
     return [slice(first, min(first + CHUNK, samples)) for first in range(0, samples, CHUNK)]
 
 
-def _count(digits: NDArray[np.uint64], codes: NDArray[Any], width: int, cells: int) -> NDArray[np.int64]:
+def _count(digits: NDArray[np.uint64], codes: NDArray[Any], width: int, cells: int) -> Integers:
     """Count some samples by cell and digit."""
     flat = (codes.astype(np.int64) << width) + digits.view(np.int64)
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import POINT, Draw, shuffle_constants, shuffle_shape, shuffled
-from fairsieve.selection.cells import WIDEST, Cells, Floats, as_array, narrow_type
+from fairsieve.selection.cells import WIDEST, Cells, Floats, Integers, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 class DeviceSelection:
     """A selection: the cell of each selected sample, and for the others the number of cells."""
 
-    def __init__(self, cell: torch.Tensor, counts: NDArray[np.int64]) -> None:
+    def __init__(self, cell: torch.Tensor, counts: Integers) -> None:
         self.cell, self.counts = cell, counts
 
     @cached_property
@@ -122,7 +122,7 @@ class TorchBackend(Backend):
         cell[order[first:]] = rest
         return DeviceSelection(cell, walk.taken)
 
-    def count_below(self, measured: Measured, limits: Floats) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: Floats) -> Integers:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         limit = torch.from_numpy(limits).to(self.device).index_select(0, self.codes.int())
         return count_codes(self.codes.masked_fill(measured.losses > limit, self.size), self.size)[:, 0]
@@ -169,7 +169,7 @@ class TorchBackend(Backend):
 
 
 def _shuffled_laps(
-    sizes: NDArray[np.int64], constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
+    sizes: Integers, constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
 ) -> torch.Tensor:
     """Return one lap through a cell in each row: :func:`~fairsieve.selection.batches.shuffled` for all places.
 
@@ -226,7 +226,7 @@ def encode_on(
     return torch.from_numpy(np.asarray(codes, np.int32)).to(device), listed
 
 
-def count_codes(codes: torch.Tensor, cells: int, block: int | None = None) -> NDArray[np.int64]:
+def count_codes(codes: torch.Tensor, cells: int, block: int | None = None) -> Integers:
     """Count the codes below ``cells`` in blocks of so many (all in one when None), on the host: (cells, blocks)."""
     block = max(1, len(codes)) if block is None else block
     blocks = max(1, -(-len(codes) // block))
