@@ -31,7 +31,7 @@ from fairsieve.notebook import cells_html
 from fairsieve.report.text import percent, upper
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells, Codes, Floats
-from fairsieve.training.threads import one_thread
+from fairsieve.training.linear_rows import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
 Rule = Callable[[Floats, Codes, Codes], Floats]

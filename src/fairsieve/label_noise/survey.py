@@ -27,7 +27,7 @@ from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Codes, Floats
-from fairsieve.training.threads import one_thread
+from fairsieve.training.linear_rows import one_thread
 
 Keys = NDArray[np.uint64]
 

@@ -12,9 +12,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.training.linear_rows import LinearRows
+from fairsieve.training.linear_rows import LinearRows, one_thread
 from fairsieve.training.newton import Newton, Step
-from fairsieve.training.threads import one_thread
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -10,19 +10,23 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.inputs import dense
 from fairsieve.samples import Samples, draw_rows
 from fairsieve.training.rows import EVERYTHING, Derivatives, LossLimit
-from fairsieve.training.threads import MOST_THREADS, map_in_threads
 from fairsieve.validation import is_tensor
 
 Array = Any  # a NumPy array or a torch tensor
@@ -34,6 +38,7 @@ CHUNK_ROWS = 2**15
 LOOKED_AT = 1000  # rows by which a column is judged to be far from zero
 FAR = 1e4  # spreads: the squares of what is farther would leave half of a double's digits
 THREADS_PAY = 2**20  # numbers in the features from which on threads share a product
+MOST_THREADS = 8
 
 
 class LinearRows:
@@ -458,3 +463,68 @@ def add_up(answers: Sequence[Any]) -> Any:
 def to_host(values: Any) -> Floats:
     """Return an array or a tensor as an array of doubles."""
     return np.asarray(values.cpu().numpy() if is_tensor(values) else values, dtype=np.float64)
+
+
+# The threads of a BLAS library wait for each other after every product, in a busy loop. Products of a few thousand rows
+# take less time than that, and where other processes are at work the waiting takes several times as long as the product.
+# So BLAS gets one thread, and long products are cut into chunks of rows for threads of ours.
+_lock = threading.Lock()
+_limits: dict[str, tuple[int, Any]] = {}  # how many are inside, and what takes the limit back
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@contextmanager
+def one_thread(kind: str) -> Iterator[None]:
+    """Let libraries of a kind, "blas" or "openmp", use one thread, in a block or a function that this decorates.
+
+    The limit is the whole process's for BLAS, and OpenMP's of this thread. Where several threads of Python are inside
+    at once, the first one sets it, and the last one that leaves takes it back: each by itself would take the limit
+    of another for what had been there before.
+    """
+    key = kind if kind == "blas" else f"{kind} {threading.get_ident()}"
+    with _lock:
+        inside, limiter = _limits.get(key, (0, None))
+        limiter = limiter or _libraries(kind).limit(limits=1)
+        _limits[key] = inside + 1, limiter
+    try:
+        yield
+    finally:
+        with _lock:
+            inside, limiter = _limits.pop(key)
+            if inside > 1:
+                _limits[key] = inside - 1, limiter
+            else:
+                limiter.restore_original_limits()
+
+
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """Apply a function to each item on some threads; return the results in order.
+
+    The function must not call this again: all calls share one pool. Where it multiplies matrices, call this inside
+    of :func:`one_thread`.
+
+    Examples
+    --------
+    >>> map_in_threads(abs, [-1, 2, -3], threads=2)
+    [1, 2, 3]
+    """
+    if threads <= 1:
+        return [function(item) for item in items]
+    return list(_pool(threads).map(function, items))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="fairsieve")
+
+
+@cache
+def _libraries(kind: str) -> Any:
+    """Return the libraries of this process that have threads; looking for them takes some milliseconds."""
+    return ThreadpoolController().select(user_api=kind)
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)

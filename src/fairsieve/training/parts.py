@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveError, require
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Flags, Floats, Integers
-from fairsieve.training.linear_rows import LinearRows, add_up
+from fairsieve.training.linear_rows import LinearRows, add_up, one_thread
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import EVERYTHING, LossLimit
-from fairsieve.training.threads import one_thread
 
 Selection = tuple[Floats, LossLimit]
 Chances = NDArray[np.float32] | None

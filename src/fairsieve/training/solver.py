@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from fairsieve.samples import draw_rows
 from fairsieve.selection.search import budget_used
 from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
+from fairsieve.training.linear_rows import one_thread
 from fairsieve.training.newton import Newton, Step
 from fairsieve.training.points import Model, Point, Solution, choose_bargain, front, strip
 from fairsieve.training.ratio_search import (
@@ -43,7 +44,6 @@ from fairsieve.training.ratio_search import (
     search_ratios,
 )
 from fairsieve.training.rows import EVERYTHING, LossLimit, RowsInMemory, Table
-from fairsieve.training.threads import one_thread
 
 Floats = NDArray[np.float64]
 
