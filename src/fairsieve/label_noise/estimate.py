@@ -20,11 +20,10 @@ from fairsieve.label_noise.explanations import (
     RandomFlips,
     explain_at_random,
     explain_by_aim,
-    stack,
     try_predictors,
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
-from fairsieve.label_noise.survey import Survey, chunks, with_groups
+from fairsieve.label_noise.survey import Survey, stack, with_groups
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
 from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification, choose_rows
 from fairsieve.notebook import cells_html
@@ -174,9 +173,8 @@ class CleanRatioEstimate:
     @property
     def acts(self) -> bool:
         """Whether training goes by the chances of the true classes, and not by the labels as they are."""
-        return self.verified is not None or (
-            bool(self.credible) and bool(self.flip_rates.any() or self.aimed)
-        )
+        found = self.credible and (self.flip_rates.any() or self.aimed)
+        return self.verified is not None or bool(found)
 
     @property
     def all_clear(self) -> bool:
@@ -362,9 +360,8 @@ class _Estimation:
             else:
                 most = max(random.most, random.share, NONE_OF_MANY / self.survey.size)
                 estimate = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
-            estimate = replace(
-                estimate, highest_rates=np.ones(self.cells.shape) if disagree else random.highest
-            )
+            highest = np.ones(self.cells.shape) if disagree else random.highest
+            estimate = replace(estimate, highest_rates=highest)
         return estimate
 
     def build(
@@ -399,39 +396,27 @@ class _Estimation:
 
     def at_random(self, random: RandomFlips, model: FlipModel, verdict: Credibility) -> CleanRatioEstimate:
         """Follow flips at random: how likely each label is wrong follows from the rates."""
-        scores = [each.all_scores(self.survey, self.data) for each in random.used]
-        design = stack(scores, self.cells.group_codes, self.cells.shape[1])
+        scores, count = [each.all_scores(self.survey, self.data) for each in random.used], self.cells.shape[1]
         low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
         ratio = float(np.clip(1 - random.share - random.error, low, high))
-        true_class = model.true_class(self.observe(design))
-        self.rule = self._rule(
-            model,
-            lambda features, groups: stack(
-                [each.predict(features) for each in random.used], groups, self.cells.shape[1]
-            ),
-        )
-        rates = model.flip_rates.T.copy()
+        true_class = model.true_class(self.observe(stack(scores, self.cells.group_codes, count)))
+
+        def design(features: Floats, groups: Codes) -> Floats:
+            return stack([each.predict(features) for each in random.used], groups, count)
+
+        self.rule, rates = self._rule(model, design), model.flip_rates.T.copy()
         return self.build(ratio, (low, high), verdict, true_class, rates, likely_rates=random.rates)
 
     def aimed(self, model: FlipModel) -> CleanRatioEstimate:
         """Follow aimed flips: the labels that are surely wrong, where that is credible."""
-        expand = self.tried.linear.design
-        parts = [
-            model.true_class(self.observe(expand(self.survey.features_of(self.data, part)), part))
-            for part in chunks(len(self.data))
-        ]
-        true_class = np.concatenate(parts)
-        wrong = _wrong(true_class, self.cells)
-        likely, sure, surest = (
-            float(np.average(wrong > chance, weights=self.weights)) for chance in (0.5, SURE, 0.99)
-        )
+        expand, parts = self.tried.linear.design, self.survey.parts_of(self.data)
+        chances = [model.true_class(self.observe(expand(features), part)) for part, features in parts]
+        true_class = np.concatenate(chances)
+        wrong, limits = _wrong(true_class, self.cells), (0.5, SURE, 0.99)
+        likely, sure, surest = (float(np.average(wrong > limit, weights=self.weights)) for limit in limits)
         if sure > CREDIBLE:
-            verdict = Credibility(
-                False,
-                f"labels look wrong on purpose, but so many ({percent(sure)}) that they may be the truth and the "
-                "others wrong.",
-            )
-            return self.without_suspects(verdict, 1.0, aimed=True)
+            so_many = f"labels look wrong on purpose, but so many ({percent(sure)}) that they may be the truth and the "
+            return self.without_suspects(Credibility(False, f"{so_many}others wrong."), 1.0, aimed=True)
         self.rule = self._rule(model, lambda features, _: expand(features))
         why = f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
         rates = flip_rates_of(true_class, self.cells, self.weights)
@@ -441,11 +426,15 @@ class _Estimation:
     def learnt(self, verified: Verification, seed: int, alone: Floats | None) -> CleanRatioEstimate:
         """Learn from labels that somebody checked."""
         columns = self.survey.telling(MOST_FEATURES)
-        features = [self.survey.features_of(self.data, part)[:, columns] for part in chunks(len(self.data))]
-        scores = self.tried.best.all_scores(self.survey, self.data)
-        true_class, unseen, rates, interval, model = learn_true_class(
-            scores, np.concatenate(features), self.cells, verified, self.weights, seed, alone
+        features = np.concatenate([part[:, columns] for _, part in self.survey.parts_of(self.data)])
+        facts = (
+            self.tried.best.all_scores(self.survey, self.data),
+            features,
+            self.cells,
+            verified,
+            self.weights,
         )
+        true_class, unseen, rates, interval, model = learn_true_class(*facts, seed, alone)
         plain, names = self.tried.best.predict, (self.cells.classes, self.cells.groups)
         by_labels = None if alone is None else self.rule
         known, count = self.survey.columns, self.survey.group_count

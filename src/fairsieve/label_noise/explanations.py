@@ -25,7 +25,7 @@ from fairsieve.label_noise.flip_model import (
     transitions,
     true_sums,
 )
-from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors, with_groups
+from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors
 from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.linear_rows import map_in_threads
 
@@ -171,7 +171,7 @@ def try_predictors(survey: Survey) -> Tried:
     base = best = min((linear, curved), key=lambda each: survey.mean(each.losses)[0])
     tried = [linear, curved, boosted] if boosted is not None else [linear, curved]
     losses = {each.name: survey.mean(each.losses)[0] for each in tried}
-    observed = survey.observe(stack([base.scores], survey.groups, survey.group_count))
+    observed = survey.observe_scores(base.scores)
     levelled = fit_flips(observed, fit_plain(observed), _by_group(survey)).losses(observed)
     lowest = survey.mean(levelled)[0]
     losses[base.name] = min(losses[base.name], lowest)
@@ -179,12 +179,6 @@ def try_predictors(survey: Survey) -> Tried:
         gain, error = survey.mean(levelled - boosted.losses)
         best = boosted if gain > 2 * error else base
     return Tried(linear, base, boosted, best, lowest, Choice(best.name, losses))
-
-
-def stack(scores: list[Floats], groups: Codes, group_count: int) -> Floats:
-    """Build a design of logits, groups and a constant."""
-    design = with_groups(np.column_stack(scores), groups, group_count)
-    return np.column_stack([design, np.ones(len(design))])
 
 
 def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
@@ -196,7 +190,7 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     used: tuple[Predictor, ...] = (tried.base,)
     if tried.boosted is not None and survey.mean(tried.boosted.losses)[0] < tried.lowest + SIMILAR:
         used += (tried.boosted,)
-    observed = survey.observe(stack([each.scores for each in used], survey.groups, survey.group_count))
+    observed = survey.observe_scores(*(each.scores for each in used))
     plain = fit_plain(observed)
     highest = _highest_rates(survey, probabilities(observed.design @ plain.weights))
     most = _share_wrong(survey, highest)
@@ -210,7 +204,6 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
         return RandomFlips(highest, most)
     unsure = _is_unsure(survey, observed, plain, model)
     rates = _find_rates(survey, tried.base, model, highest)
-    assert model.ties is not None
     level = np.maximum(logit(rates[0].likeliest.T), LEAST_LEVEL)
     model = fit_flips(observed, replace(model, level=level), model.ties, known=True)
     share, _ = model.noise(observed)
@@ -226,15 +219,9 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
     logits are bent at the boundary, each class may become sure at its own pace, so that a truth that is no logistic
     curve does not pass for a rate. How far the bend moves a rate is part of its error.
     """
-    designs = [
-        survey.observe(stack([scores], survey.groups, survey.group_count))
-        for scores in (base.scores, _bend(base.scores))
-    ]
-    plain = fit_plain(designs[0])
-    assert model.ties is not None
-    by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)[1]
-    rates_found = []
-    for ties in (model.ties, by_class.reshape(model.ties.shape)):
+    designs = [survey.observe_scores(scores) for scores in (base.scores, _bend(base.scores))]
+    plain, rates_found = fit_plain(designs[0]), []
+    for ties in (model.ties, _by_class(model.ties)):
         straight = fit_flips(designs[0], plain, ties)
         columns = base.scores.shape[1]  # the bend begins without weight
         start = np.insert(straight.weights, [columns] * columns, 0.0, axis=0)
@@ -252,6 +239,12 @@ def _bend(scores: Floats) -> Floats:
     chances = probabilities(scores)[:, 1:]
     middle = np.average(scores, axis=0, weights=np.maximum(chances * (1 - chances), 1e-12))
     return np.column_stack([scores, np.minimum(scores - middle, 0.0)])
+
+
+def _by_class(ties: Codes) -> Codes:
+    """Return the number of each rate: as others are tied, but one for each class."""
+    classes = ties.shape[1]
+    return np.unique(ties * classes + np.arange(classes), return_inverse=True)[1].reshape(ties.shape)
 
 
 def _by_group(survey: Survey) -> Codes:
@@ -276,9 +269,7 @@ def _is_unsure(survey: Survey, observed: Observed, plain: FlipModel, model: Flip
     That is so where the classes level off at different heights, and where a class has no sure samples at all, so that
     nothing shows whether it levels off.
     """
-    assert model.ties is not None
-    _, by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)
-    apart = fit_flips(observed, plain, by_class.reshape(model.ties.shape))
+    apart = fit_flips(observed, plain, _by_class(model.ties))
     rates = int(model.ties.max()) + 1
     if apart.log_likelihood - model.log_likelihood > APART * rates * (survey.classes - 1):
         return True
@@ -324,9 +315,8 @@ def _highest_rates(survey: Survey, chances: Floats) -> Floats:
         surest, order = surest[order], members[order]
         counts = np.cumsum(survey.weights[order])
         ends = np.searchsorted(counts, np.array(SUREST_PARTS) * counts[-1] * (1 - 1e-12))
-        ends = (
-            np.searchsorted(surest, surest[ends], side="right") - 1
-        )  # equal samples are taken whatever their labels
+        # Equal samples are taken whatever their labels.
+        ends = np.searchsorted(surest, surest[ends], side="right") - 1
         sizes = counts[ends]
         shares = np.cumsum(survey.weights[order] * (survey.labels[order] != label))[ends] / sizes
         errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)

@@ -18,7 +18,7 @@ ones from the inverse of that table, with no model in between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -79,15 +79,15 @@ class FlipModel:
     level, aim : arrays of shape (groups, classes)
         a and b above; a is minus infinity where no label is flipped.
     log_likelihood : float
-    ties : integer array of shape (groups, classes) or None
-        Which free rate each cell has; cells with the same number share one.
+    ties : integer array of shape (groups, classes)
+        Which free rate each cell has, in a model of flips; cells with the same number share one.
     """
 
     weights: Floats
     level: Floats
     aim: Floats
     log_likelihood: float = 0.0
-    ties: Codes | None = None
+    ties: Codes = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @property
     def flip_rates(self) -> Floats:
@@ -107,13 +107,11 @@ class FlipModel:
         """Compute the share of labels wrong at random, Σ share(z, i) · ρ(z, i), and its standard error."""
         shares = observed.members @ probabilities(observed.design @ self.weights) / observed.weights.sum()
         share = float((shares * self.flip_rates).sum())
-        assert self.ties is not None
         slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
         return share, max(float(slope @ self.covariance(observed) @ slope), 0.0) ** 0.5
 
     def covariance(self, observed: Observed) -> Floats:
         """Compute the covariance of the free rates' logits, from the information in the labels."""
-        assert self.ties is not None
         _, by_logit, by_level, _ = _scores(self, observed, aimed=False)
         tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[:, observed.groups]
         parts = [observed.design * by_logit[:, [number]] for number in range(by_logit.shape[1])]
@@ -218,11 +216,9 @@ def fit_flips(
 
     def cost(values: Floats) -> tuple[float, Floats]:
         model = model_at(values)
-        likelihood, by_weight, by_level, by_aim = _slopes(model, observed, aimed)
-        tables = (by_level, by_aim)[: 1 + aimed]
-        slope = np.concatenate(
-            [by_weight.ravel(), *(np.bincount(ties.ravel(), each.ravel()) for each in tables)]
-        )
+        likelihood, by_weight, *by_cell = _slopes(model, observed, aimed)
+        by_rate = [np.bincount(ties.ravel(), each.ravel()) for each in by_cell[: 1 + aimed]]
+        slope = np.concatenate([by_weight.ravel(), *by_rate])
         return float(ridge @ values**2) / 2 - likelihood, ridge * values - slope
 
     found = minimize(

@@ -348,10 +348,8 @@ class Judgement:
         """
         cells, there = self.judged.cells, self.judged.weights > 0
         classes, groups = cells.shape
-        tables = [
-            count_table(cells.label_codes, cells.group_codes, codes, classes, groups, there)
-            for codes in self.judged.predictions
-        ]
+        rows = cells.label_codes, cells.group_codes
+        tables = [count_table(*rows, codes, classes, groups, there) for codes in self.judged.predictions]
         each = there.sum() / max(float(self.judged.weights.sum()), 1e-300)
         tables += [counts.value * each for counts in next(iter(self.worlds()))]
         enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
@@ -368,9 +366,8 @@ class Judgement:
 
     def _judge_one(self, value: Floats, drawn: Floats) -> ModelJudgement:
         accuracy = bound_value(float(accuracy_from_table(value)), accuracy_from_table(drawn))
-        return ModelJudgement(
-            accuracy, bound_largest(*self.gaps_between(value, drawn)), self._rates(value, drawn), value
-        )
+        disparity = bound_largest(*self.gaps_between(value, drawn))
+        return ModelJudgement(accuracy, disparity, self._rates(value, drawn), value)
 
     def _rates(self, value: Floats, drawn: Floats) -> list[GroupRate]:
         """Compute every rate of every group."""

@@ -12,7 +12,7 @@ group, and cross-validation says which of them describes the labels best.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -116,11 +116,8 @@ class Survey:
         features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
         # Columns stand in an order of their own, so that ties between them do not depend on the table's.
         columns = by_content[_telling_columns(features[:, by_content], labels, classes, counts)]
-        features, folds = (
-            features[:, columns],
-            _deal(row_keys(phases[rows], SURVEYED_BY), codes[rows], counts),
-        )
-        design = with_groups(features, groups, group_count)
+        folds = _deal(row_keys(phases[rows], SURVEYED_BY), codes[rows], counts)
+        design = with_groups(features[:, columns], groups, group_count)
         return cls(members, places, design, columns, labels, groups, classes, group_count, counts, folds)
 
     @cached_property
@@ -150,23 +147,30 @@ class Survey:
         """Return the samples in the form the model of flips takes."""
         return Observed(design, self.labels, self.groups, self.classes, self.group_count, self.weights)
 
-    def features_of(self, data: Samples, rows: slice) -> Floats:
-        """Return the same columns for any samples of the data."""
-        groups = data.cells.host_codes[rows].astype(np.int64) % data.cells.shape[1]
-        features = data.features[rows]
-        features = features if features.ndim == 2 else features.reshape(len(groups), -1)
-        return with_groups(dense(features[:, self.columns]), groups, self.group_count)
+    def observe_scores(self, *scores: Floats) -> Observed:
+        """Return the samples, with logits as their features."""
+        return self.observe(stack(scores, self.groups, self.group_count))
 
-
-def chunks(samples: int) -> Iterator[slice]:
-    """Split the samples into parts that fit into memory as design matrices."""
-    return (slice(first, first + CHUNK) for first in range(0, samples, CHUNK))
+    def parts_of(self, data: Samples) -> Iterator[tuple[slice, Floats]]:
+        """Return the same columns for all samples of the data, in parts that fit into memory as design matrices."""
+        for first in range(0, len(data), CHUNK):
+            part = slice(first, first + CHUNK)
+            groups = data.cells.host_codes[part].astype(np.int64) % data.cells.shape[1]
+            features = data.features[part]
+            features = features if features.ndim == 2 else features.reshape(len(groups), -1)
+            yield part, with_groups(dense(features[:, self.columns]), groups, self.group_count)
 
 
 def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
     """Append a column for each group, or one for the second of two; so that no group is a reference."""
     first = 1 if group_count <= 2 else 0
     return np.column_stack([features, np.equal.outer(groups, np.arange(first, group_count))])
+
+
+def stack(scores: Sequence[Floats], groups: Codes, group_count: int) -> Floats:
+    """Build a design of logits, groups and a constant."""
+    design = with_groups(np.column_stack(scores), groups, group_count)
+    return np.column_stack([design, np.ones(len(design))])
 
 
 def content_folds(data: Samples, weights: Floats, count: int = FOLDS, deals: int = 1) -> list[Codes]:
@@ -306,8 +310,8 @@ class Predictor:
         """Compute the logits of all samples; of the surveyed ones, by models that did not see them."""
         found = np.empty((len(data), self.scores.shape[1]))
         if len(survey.members) < len(data):
-            for part in chunks(len(data)):
-                found[part] = self.predict(survey.features_of(data, part))
+            for part, features in survey.parts_of(data):
+                found[part] = self.predict(features)
         found[survey.members] = self.scores[survey.places]
         return found
 
@@ -318,9 +322,8 @@ def linear_predictors(survey: Survey) -> tuple[Predictor, Predictor]:
     The curved one has the squares and products of numeric columns, and starts from the weights of the other.
     """
     linear = _fit_linear("linear", _Design(survey, []), survey)
-    return linear, _fit_linear(
-        "curved", _Design(survey, survey.numeric_columns[:MOST_CURVED]), survey, linear
-    )
+    design = _Design(survey, survey.numeric_columns[:MOST_CURVED])
+    return linear, _fit_linear("curved", design, survey, linear)
 
 
 def _fit_linear(name: str, design: _Design, survey: Survey, start: Predictor | None = None) -> Predictor:
@@ -331,9 +334,9 @@ def _fit_linear(name: str, design: _Design, survey: Survey, start: Predictor | N
         weights = np.vstack([known[:-1], added, known[-1:]])
     model = fit_plain(observed, weights)
     scores = fit_left_out(observed, model, survey.folds)
-    losses = log_losses(scores, survey.labels)
+    numbers = scores, log_losses(scores, survey.labels)
     return Predictor(
-        name, scores, losses, lambda features: design(features) @ model.weights, design, (observed, model)
+        name, *numbers, lambda features: design(features) @ model.weights, design, (observed, model)
     )
 
 

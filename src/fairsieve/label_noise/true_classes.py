@@ -92,12 +92,8 @@ def learn_true_class(
     model : TrueClassModel
         For other samples: without these.
     """
-    model, rng, codes = (
-        TrueClassModel(scores, features, cells, alone),
-        np.random.default_rng(seed),
-        verified.codes,
-    )
-    checked = np.flatnonzero(codes >= 0)
+    model, rng = TrueClassModel(scores, features, cells, alone), np.random.default_rng(seed)
+    codes, checked = verified.codes, np.flatnonzero(verified.codes >= 0)
     rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
     weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
     weights = weights / weights.mean()
@@ -265,18 +261,14 @@ def _maximise(
         pull = -chances * weights[:, None]
         pull[every, codes] += weights
         slope = np.einsum("nc,ncp->p", pull, terms) - ridge * (values - mean)
-        return slope, _curvature(terms, chances, weights, ridge)
+        centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
+        flat = (centred * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(-1, terms.shape[2])
+        return slope, flat.T @ flat + np.diag(ridge)
 
     found, value = climb(value_at, derivatives_at, start, CLOSE)
     curvature = derivatives_at(found)[1]
     evidence = value + 0.5 * float(np.log(ridge).sum() - np.linalg.slogdet(curvature)[1])
     return found, evidence
-
-
-def _curvature(terms: Floats, chances: Floats, weights: Floats, ridge: Floats) -> Floats:
-    centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
-    flat = (centred * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(-1, terms.shape[2])
-    return np.asarray(flat.T @ flat + np.diag(ridge))
 
 
 class CheckedSums:
@@ -338,20 +330,15 @@ class CheckedSums:
         shapes = 1 / np.maximum(spread, 1e-9)
         found = []
         for _ in range(times):
-            none = np.zeros((groups, classes))
-            few = (
-                rng.gamma(IMAGINED / classes, size=none.shape) * typical * open_[:, None]
-                if imagined
-                else none
-            )
+            few = np.zeros((groups, classes))
+            if imagined:
+                few = rng.gamma(IMAGINED / classes, size=few.shape) * typical * open_[:, None]
             found.append((self.checks * rng.gamma(shapes) / shapes, few))
         return found
 
     def correct(self, sums: Floats, checks: Sequence[Checks]) -> Floats:
         """Correct drawn sums of chances, (times, classes, groups, classes), by drawn checks."""
-        return np.stack(
-            [self._corrected(*each) for each in zip(sums, *zip(*checks, strict=True), strict=True)]
-        )
+        return np.stack([self._corrected(each, *drawn) for each, drawn in zip(sums, checks, strict=True)])
 
     def _corrected(self, sums: Floats, checks: Floats, imagined: Floats) -> Floats:
         """Correct sums of chances under weights of the checks, and of imagined checks (groups, classes)."""
@@ -370,7 +357,7 @@ class CheckedSums:
         return np.stack(sums).reshape(classes, groups, classes).astype(np.float64)
 
 
-def bound_draws(drawn: Floats, levels: tuple[float, float] = LEVELS) -> tuple[Floats, Floats]:
+def bound_draws(drawn: Floats) -> tuple[Floats, Floats]:
     """Return percentiles of draws, the wider of those with imagined checks (the first half) and those without.
 
     Imagined checks find wrong labels where none were, so without them the upper end of what is right would be too low;
@@ -378,5 +365,5 @@ def bound_draws(drawn: Floats, levels: tuple[float, float] = LEVELS) -> tuple[Fl
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # cells without samples
-        ends = [np.nanpercentile(half, levels, axis=0) for half in np.array_split(drawn, 2)]
+        ends = [np.nanpercentile(half, LEVELS, axis=0) for half in np.array_split(drawn, 2)]
     return np.fmin(ends[0][0], ends[1][0]), np.fmax(ends[0][1], ends[1][1])
