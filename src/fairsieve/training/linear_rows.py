@@ -466,8 +466,8 @@ def to_host(values: Any) -> Floats:
 
 
 # The threads of a BLAS library wait for each other after every product, in a busy loop. Products of a few thousand rows
-# take less time than that, and where other processes are at work the waiting takes several times as long as the product.
-# So BLAS gets one thread, and long products are cut into chunks of rows for threads of ours.
+# take less time than that, and where other processes are at work the waiting takes several times as long as the
+# product. So BLAS gets one thread, and long products are cut into chunks of rows for threads of ours.
 _lock = threading.Lock()
 _limits: dict[str, tuple[int, Any]] = {}  # how many are inside, and what takes the limit back
 
