@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
 
 logger = logging.getLogger("fairsieve")
 LOG_SECONDS = 60.0  # between two lines where there is no terminal to draw on
@@ -38,11 +37,9 @@ def time_left(seconds: float, done: float, total: float | None) -> str:
     return f", about {whole} {unit}{'s' if whole > 1 else ''} left"
 
 
-class ProgressUpdate(Protocol):
-    """A function that moves a progress bar."""
-
-    def __call__(self, done: int, title: str | None = None, *, total: int | None = None) -> None:
-        """Set how many steps are done and, where given, what is being done and how many steps there are."""
+# A function (done, title=None, *, total=None) that moves a progress bar: how many steps are done and, where given, what
+# is being done and how many steps there are.
+ProgressUpdate = Callable[..., None]
 
 
 @contextmanager
@@ -64,15 +61,8 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         yield _write_lines(title, total, log_stage)
         return
     # Imported here, so that a fit without a progress bar does not import rich.
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
     if not (console.is_interactive or console.is_jupyter):
@@ -80,14 +70,14 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         yield _write_lines(title, total, write, seconds=LOG_SECONDS)
         return
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done, title=None, *, total=None: bar.update(
             task, completed=done, description=title, total=total

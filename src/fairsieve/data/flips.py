@@ -213,8 +213,8 @@ def flip_uniform(
     """
     check_kind_of_samples("samples", samples)
     cells = samples.cells
-    table: Floats = np.zeros(cells.shape)
     if isinstance(rates, Mapping):
+        table: Floats = np.zeros(cells.shape)
         for cell, rate in rates.items():
             label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)
             if label not in cells.classes or group not in cells.groups:

@@ -104,16 +104,14 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     """
     known = FILES | OPENML_FILES
     file = known[check_choice("name", name, known)]
-    given = _given_file(file, path)
-    if given is not None:
-        way_out = f"{file.command} gets the right one; check=False takes this one"
-        return _checked(given, file, way_out) if check else given
-    cached = cache_folder() / name
-    if cached.is_file():
-        return _checked(cached, file, f"{file.command} replaces it")
-    packaged = _packaged_file(file)
-    if packaged is not None:
-        return _checked(packaged, file, f"{file.command} puts the right one into the cache, which goes first")
+    places = [
+        (_given_file(file, path), f"{file.command} gets the right one; check=False takes this one", check),
+        (cache_folder() / name, f"{file.command} replaces it", True),
+        (_packaged_file(file), f"{file.command} puts the right one into the cache, which goes first", True),
+    ]
+    for place, way_out, is_checked in places:
+        if place is not None and place.is_file():
+            return _checked(place, file, way_out) if is_checked else place
     raise MissingDataError(
         f"{name} is not on this machine; looked at FAIRSIEVE_DATA ({os.environ.get('FAIRSIEVE_DATA') or 'not set'}), "
         f"the cache ({cache_folder()}){f', an installed {PACKAGE} package' if file.sha256 else ''}. "
@@ -140,16 +138,15 @@ def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | No
         raise InvalidInputError(
             f"FAIRSIEVE_DATA must name a folder; got {folder!r}: correct it or unset it, then run: {file.command}"
         )
-    return place / file.name if (place / file.name).is_file() else None
+    return place / file.name
 
 
 def _packaged_file(file: RawFile) -> Path | None:
     """Find the file inside the installed package through its metadata: its code is not run."""
     try:
-        packaged = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
+        return Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
     except metadata.PackageNotFoundError:
         return None
-    return packaged if packaged.is_file() else None
 
 
 def digest(path: Path) -> str:
@@ -235,9 +232,7 @@ def fetch(
             contents = read(lacking, Path(scratch), say) if lacking else {}
         for name, content in contents.items():
             write_whole(folder / name, content)
-            if not of_source[
-                name
-            ].sha256:  # nobody published one: what came first is kept, and checked when it is read
+            if not of_source[name].sha256:  # nobody published one: that of what came first is kept
                 write_whole(record_of(folder / name), f"{sha256(content).hexdigest()}  {name}\n".encode())
             say(f"{name} checked and stored")
     except MissingDataError:  # which is an OSError too

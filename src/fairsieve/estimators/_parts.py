@@ -282,8 +282,6 @@ def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]], fact
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the rows, classes and groups of a partition, its first row, its weight, and how many rows have any."""
     features, labels, groups, weights = arrays
-    if len(labels) == 0:
-        return 0, [], [], features, 0.0, 0
     cells = Cells.of(labels, groups, missing="own")
     weights = np.ones(len(labels)) if weights is None else weights
     return (

@@ -124,24 +124,22 @@ def make_module(
         parameters = initial_parameters(data.features.shape[1], data.cells.shape[0], seed)
         outputs = 1 if data.cells.shape[0] <= 2 else data.cells.shape[0]
         return LogisticRegression.from_linear(LinearModel.from_parameters(parameters, outputs))
+    made: Any = model
+    kinds = (
+        f"model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got {shown(model)}"
+    )
     if isinstance(model, nn.Module):
-        made: Any = copy.deepcopy(model)
+        made = copy.deepcopy(model)
     elif callable(model):
         try:
             with random_numbers({}, seed):
                 made = model(torch.Generator().manual_seed(seed))
         except TypeError as error:  # most often a class
             raise InvalidInputError(
-                "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
-                f"{shown(model)}, which a generator alone does not make one of ({error}): pass a module that is made"
+                f"{kinds}, which a generator alone does not make one of ({error}): pass a module that is made"
             ) from error
-    else:
-        made = model
     if not isinstance(made, nn.Module):
-        raise InvalidInputError(
-            "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
-            f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
-        )
+        raise InvalidInputError(f"{kinds}{f', which makes {shown(made)}' if callable(model) else ''}")
     if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in made.parameters()):
         raise InvalidInputError(
             "model must be in single or double precision, where small steps are not lost; call float() on it, or train "
