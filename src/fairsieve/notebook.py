@@ -50,10 +50,10 @@ def _cell(value: Any) -> str:
 def cells_html(title: str, cells: Any, shares: Any, heads: tuple[str, str], lines: Iterable[str] = ()) -> str:
     """Write a row for each cell of labels and groups that has samples: how many, and a share of them."""
     rows = []
-    for i, label in enumerate(cells.classes):
-        for j, group in enumerate(cells.groups):
-            count, share = int(cells.counts[i, j]), float(shares[i, j])
-            if count:
-                told = Bar(share, f"{share:.1%}") if share == share else "unknown"
-                rows.append([label, "no group" if group is None else group, f"{count:,}", told])
+    for i, j in zip(*cells.counts.nonzero(), strict=True):
+        group, share = cells.groups[j], float(shares[i, j])
+        told = Bar(share, f"{share:.1%}") if share == share else "unknown"
+        rows.append(
+            [cells.classes[i], "no group" if group is None else group, f"{cells.counts[i, j]:,}", told]
+        )
     return table_html(title, ["class", "group", *heads], rows, lines)

@@ -122,15 +122,10 @@ class Forecast:
         self.members, self.rates = members.reshape(len(chances), -1), rates
         self.factors = np.array([cut, 1 - cut]) if self.shape[0] == 2 else np.ones(self.shape[0])
         _, counted = rates.of(self.count(chances))
-        there = counted > 1e-9 * len(chances)
-        pairs = [
-            (rate, high, low)
-            for rate in range(len(there))
-            for high in range(named)
-            for low in range(named)
-            if high != low and there[rate, high] and there[rate, low]
-        ]
-        self.pairs = np.array(pairs, np.int64).reshape(-1, 3).T
+        there = counted[:, :named] > 1e-9 * len(chances)
+        # Triples of a rate, a group that may be the higher one in it, and another that may be the lower one.
+        apart = there[:, :, None] & there[:, None, :] & ~np.eye(named, dtype=bool)
+        self.pairs = np.argwhere(apart).T
 
     def predict(self, weights: Floats, softness: float) -> Floats:
         """Return how far each class is predicted, (n, classes)."""
