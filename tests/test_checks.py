@@ -204,8 +204,7 @@ def test_the_share_lies_within(count):
 
 
 @pytest.mark.parametrize(
-    ("counts_of_both", "expected"),
-    [((56, 70, 48, 80), (0.0524, 0.3339)), ((9, 10, 3, 10), (0.1705, 0.8090))],
+    ("counts_of_both", "expected"), [((56, 70, 48, 80), (0.0524, 0.3339)), ((9, 10, 3, 10), (0.1705, 0.8090))]
 )
 def test_newcombe_is_as_published(counts_of_both, expected):
     """Newcombe (1998), Table II, method 10."""

@@ -83,21 +83,20 @@ def test_the_reference_lists_public_names_once(module):
     assert set(listed) <= set(module.__all__)
 
 
-@pytest.mark.parametrize(
+every_public_name = pytest.mark.parametrize(
     ("module", "name"),
     [(module, name) for module in (fairsieve, fairsieve.data, fairsieve.tabular) for name in module.__all__],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
+
+
+@every_public_name
 def test_a_public_name_has_an_example(module, name):
     """The doctests run them."""
     assert ">>> " in (inspect.getdoc(getattr(module, name)) or "")
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [(module, name) for module in (fairsieve, fairsieve.data, fairsieve.tabular) for name in module.__all__],
-    ids=lambda value: value if isinstance(value, str) else value.__name__,
-)
+@every_public_name
 def test_a_documented_parameter_says_its_default(module, name):
     value = getattr(module, name)
     parts = re.split(r"^(\w+)\n-+$", inspect.getdoc(value) or "", flags=re.MULTILINE)

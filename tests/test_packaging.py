@@ -69,10 +69,5 @@ def test_all_sources_are_in_it_and_nothing_else(built):
     assert packed == set(sources)
     with tarfile.open(archive) as names:
         inside = {name.partition("/")[2] for name in names.getnames()}
-    assert inside >= set(sources.values()) | {
-        "Makefile",
-        "conftest.py",
-        "constraints.txt",
-        "LICENSE",
-    }
+    assert inside >= set(sources.values()) | {"Makefile", "conftest.py", "constraints.txt", "LICENSE"}
     assert inside >= {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")}

@@ -126,9 +126,7 @@ def test_texts_that_look_alike_are_found(texts, change):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [LINEAR, SieveClassifier(LogisticRegression(), max_iter=1, cv=2)],
-    ids=["classifier", "sieve"],
+    "model", [LINEAR, SieveClassifier(LogisticRegression(), max_iter=1, cv=2)], ids=["classifier", "sieve"]
 )
 @pytest.mark.filterwarnings(
     "ignore::fairsieve.errors.FairnessWarning", "ignore::sklearn.exceptions.ConvergenceWarning"

@@ -14,13 +14,9 @@ from fairsieve.data import make_synthetic
 
 NEEDS_TORCH = {"FairRobustBatchSampler", "ShardedBatchSampler", "sample_losses", "shard_of"}
 METHODS = [
-    "lr",
-    "itlm",
-    "fairbatch",
-    "sample-selection",
-    "sample-selection-no-constraints",
+    "lr", "itlm", "fairbatch", "sample-selection", "sample-selection-no-constraints",
     "sample-selection-no-weights",
-]
+]  # fmt: skip
 SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
 # What must work, in one process; it tells what needs an extra, and the models of fit.

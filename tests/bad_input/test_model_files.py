@@ -118,12 +118,7 @@ def test_a_model_with_something_to_call_is_refused(kept, here, kind, where):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        pickle.dumps(Attack()),
-        b"#!/bin/sh\nmkdir ran\n",
-        b"PK\x03\x04",
-        b"",
-    ],
+    [pickle.dumps(Attack()), b"#!/bin/sh\nmkdir ran\n", b"PK\x03\x04", b""],
     ids=["pickle", "script", "torn", "empty"],
 )
 def test_other_files_by_that_name_are_refused(here, content):

@@ -10,28 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").rglob("*.py")])
 MODULES = {
-    "pickle",
-    "cPickle",
-    "_pickle",
-    "cloudpickle",
-    "dill",
-    "marshal",
-    "shelve",
-    "yaml",
-    "runpy",
-    "code",
-}
+    "pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml", "runpy", "code",
+}  # fmt: skip
 CALLS = {
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "os.system",
-    "os.popen",
-    "joblib.load",
-    "read_pickle",
+    "eval", "exec", "compile", "__import__", "os.system", "os.popen", "joblib.load", "read_pickle",
     "execfile",
-}
+}  # fmt: skip
 TOLD = {
     "torch.load": ("weights_only", True),
     "np.load": ("allow_pickle", False),

@@ -20,14 +20,8 @@ from fairsieve.errors import InvalidInputError
 FORMULA = "=HYPERLINK(1)"
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
 RUN_FILES = {
-    "report.html",
-    "rows.csv",
-    "suspects.csv",
-    "card.md",
-    "metrics.json",
-    "model.skops",
-    "settings.toml",
-}
+    "report.html", "rows.csv", "suspects.csv", "card.md", "metrics.json", "model.skops", "settings.toml",
+}  # fmt: skip
 
 
 def fairsieve(*arguments):

@@ -14,13 +14,7 @@ from fairsieve import Samples
 from fairsieve.benchmark.methods import Method, Trained, TrainingInput
 from fairsieve.benchmark.problems import make_problem, measure
 from fairsieve.benchmark.run import choose, pick
-from fairsieve.data import (
-    flip_margin,
-    flip_uniform,
-    load_authors_arrays,
-    make_synthetic,
-    synthetic_splits,
-)
+from fairsieve.data import flip_margin, flip_uniform, load_authors_arrays, make_synthetic, synthetic_splits
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.document import Look

@@ -170,11 +170,7 @@ def interrupt_inside(*_, **__):
             "Nothing was w",
         ),
         ("tabular.entry.read_model", "predict run people.csv -o new.csv", "Nothing was written."),
-        (
-            "tabular.audits.audit_table",
-            "audit people.csv --label income --sensitive sex",
-            "Nothing was w",
-        ),
+        ("tabular.audits.audit_table", "audit people.csv --label income --sensitive sex", "Nothing was w"),
         ("benchmark.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
         (
             "fairsieve_reproduction.request.reproduce",

@@ -103,11 +103,7 @@ def test_the_authors_layout_is_read(arrays):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "y_test.npy",
-            np.full(1000, 7),
-            r"y_test\.npy must hold 1000 numbers, .*; got 1000, such as \[7\]",
-        ),
+        ("y_test.npy", np.full(1000, 7), r"y_test\.npy must hold 1000 numbers, .*; got 1000, such as \[7\]"),
         ("z_test.npy", np.zeros(3), r"z_test\.npy must hold 1000 numbers.*; got 3"),
         ("y_noise_general.npy", np.ones(3), "must hold 2000 numbers.*; got 3"),
         ("xz_train.npy", None, r"xz_train\.npy must be a NumPy"),  # half of it

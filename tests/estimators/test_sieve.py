@@ -57,9 +57,7 @@ def same(one, other, features):
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-@parametrize_with_checks(
-    [SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)],
-)
+@parametrize_with_checks([SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -158,10 +156,7 @@ def test_random_flips_are_estimated_and_lower_the_weights():
 )
 @pytest.mark.parametrize(
     ("fairness", "disparity"),
-    [
-        ("equalized_odds", equalized_odds_disparity),
-        ("demographic_parity", demographic_parity_disparity),
-    ],
+    [("equalized_odds", equalized_odds_disparity), ("demographic_parity", demographic_parity_disparity)],
 )
 def test_fairer_than_the_plain_booster(booster, remaining, fairness, disparity):
     """With any seed. Ten trees of four leaves are coarse: a fold's may be fair where those of all rows are not."""

@@ -30,11 +30,7 @@ def estimate(count, seed=0):
     rows = np.random.default_rng(seed).permutation(1500)[:count]
     verified[rows] = DATA.labels[rows]
     return estimate_clean_ratio(
-        DATA.features,
-        NOISY.labels,
-        sensitive_features=DATA.groups,
-        verified_labels=verified,
-        random_state=0,
+        DATA.features, NOISY.labels, sensitive_features=DATA.groups, verified_labels=verified, random_state=0
     )
 
 

@@ -143,16 +143,7 @@ def test_long_evidence_is_folded_after_its_first_sentence_and_nothing_is_lost(re
 
 @pytest.mark.parametrize(
     ("apart", "level"),
-    [
-        (None, None),
-        (float("nan"), None),
-        (-1, 0),
-        (1.01, 1),
-        (2, 1),
-        (-2.5, 2),
-        (3.1, 3),
-        (float("inf"), 3),
-    ],
+    [(None, None), (float("nan"), None), (-1, 0), (1.01, 1), (2, 1), (-2.5, 2), (3.1, 3), (float("inf"), 3)],
 )
 def test_shades_go_by_standard_deviations(apart, level):
     table = Table("t", "T", [Column("a")], [[Cell("1", apart=apart)]])

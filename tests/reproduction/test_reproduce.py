@@ -34,8 +34,7 @@ def test_items_are_listed():
 
 def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "fairsieve_reproduction.experiments.QUICK_EPOCHS",
-        dict.fromkeys(["synthetic", "compas", "adult"], 4),
+        "fairsieve_reproduction.experiments.QUICK_EPOCHS", dict.fromkeys(["synthetic", "compas", "adult"], 4)
     )
     arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
     run = Request.run

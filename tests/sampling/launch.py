@@ -14,11 +14,7 @@ SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # this tree, whatever
 def torchrun(processes, script, *arguments, timeout=280):
     """Run a script of this folder (or a path from the root) on so many processes; its output on failure."""
     path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": SOURCES,
-        "TORCH_CPP_LOG_LEVEL": "ERROR",
-    }
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCES, "TORCH_CPP_LOG_LEVEL": "ERROR"}
     run = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone"),

@@ -23,21 +23,9 @@ TOOLS = {"dev", "docs", "test"}  # for those who work on fairsieve
 EXTRAS = {name: found for name, found in PROJECT["optional-dependencies"].items() if name not in TOOLS}
 
 PERMISSIVE = {
-    "0BSD",
-    "Apache-2.0",
-    "BSD",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    "CNRI-Python",
-    "ISC",
-    "LLVM-exception",
-    "MIT",
-    "MIT-CMU",
-    "PSF-2.0",
-    "Zlib",
-}
+    "0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "CNRI-Python", "ISC",
+    "LLVM-exception", "MIT", "MIT-CMU", "PSF-2.0", "Zlib",
+}  # fmt: skip
 # Copyleft for changes to its own files alone; it does not come without an extra.
 FILE_COPYLEFT = {"MPL-2.0": {"tqdm"}}
 
@@ -112,11 +100,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
     brought = {extra: closure(asked) for extra, asked in requirements().items()}
     for name in sorted(set().union(*brought.values())):
         by = [extra for extra, names in brought.items() if name in names]
-        yield (
-            name,
-            licence_of(name),
-            "always" if "" in by else " ".join(sorted(by)),
-        )
+        yield (name, licence_of(name), "always" if "" in by else " ".join(sorted(by)))
 
 
 def table() -> str:

@@ -10,32 +10,16 @@ from pathlib import Path
 import fairsieve
 
 OPTIONAL = {
-    "accelerate",
-    "fairlearn",
-    "hatchling",
-    "imblearn",
-    "lightgbm",
-    "lightning",
-    "polars",
-    "pyarrow",
-    "selenium",
-    "torch",
-    "transformers",
-    "triton",
-}
+    "accelerate", "fairlearn", "hatchling", "imblearn", "lightgbm", "lightning", "polars", "pyarrow",
+    "selenium", "torch", "transformers", "triton",
+}  # fmt: skip
 # What starts programs that need torch, or speaks of every extra.
 RUN_WITH_EVERYTHING = (
     "reproduction/fairsieve_reproduction/methods/compiled.py",
-    "reproduction/fairsieve_reproduction/methods/fr_train.py",
-    "tests/selection/test_many_samples.py",
-    "tests/benchmark/test_compare.py",
-    "tests/sampling/",
-    "tests/stress/",
-    "tests/test_dependencies.py",
-    "tests/test_missing_extras.py",
-    "tests/test_docs.py",
-    "tests/test_readme.py",
-)
+    "reproduction/fairsieve_reproduction/methods/fr_train.py", "tests/selection/test_many_samples.py",
+    "tests/benchmark/test_compare.py", "tests/sampling/", "tests/stress/", "tests/test_dependencies.py",
+    "tests/test_missing_extras.py", "tests/test_docs.py", "tests/test_readme.py",
+)  # fmt: skip
 
 
 def files_that_cannot_be_imported(root: Path) -> list[str]:

@@ -28,13 +28,7 @@ def everything(fitted):
     """All that training gives back, as bytes."""
     history = fitted.history
     parts = [p.detach().numpy() for p in (*fitted.model.parameters(), *fitted.model.buffers())]
-    parts += [
-        fitted.indices,
-        fitted.ratios,
-        history.cell_losses,
-        history.ratios,
-        history.counts,
-    ]
+    parts += [fitted.indices, fitted.ratios, history.cell_losses, history.ratios, history.counts]
     parts += [history.train.accuracy, *history.train.disparity.values()]
     if history.evaluation is not None:
         parts += [history.evaluation.accuracy, *history.evaluation.disparity.values()]

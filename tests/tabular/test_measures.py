@@ -71,10 +71,7 @@ def test_rates_are_those_of_literal_loops(classes):
 
 @pytest.mark.parametrize(
     ("fairness", "disparity"),
-    [
-        ("equalized_odds", equalized_odds_disparity),
-        ("demographic_parity", demographic_parity_disparity),
-    ],
+    [("equalized_odds", equalized_odds_disparity), ("demographic_parity", demographic_parity_disparity)],
 )
 def test_scores_are_our_metrics(fairness, disparity):
     frame = predicted(2, 400)

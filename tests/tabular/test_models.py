@@ -22,10 +22,7 @@ FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9}
 
 @pytest.fixture(scope="module")
 def runs(people_csv):
-    more = {
-        "lightgbm": {"threshold": "rate:0.3", "max_accuracy_loss": 0.5},
-        "hist-gradient-boosting": {},
-    }
+    more = {"lightgbm": {"threshold": "rate:0.3", "max_accuracy_loss": 0.5}, "hist-gradient-boosting": {}}
     return {
         kind: tabular.train(people_csv, **ROLES, positive="high", model=kind, **FEW, **more[kind])
         for kind in KINDS
