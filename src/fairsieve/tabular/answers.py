@@ -20,7 +20,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.reading.columns import InputTable, exact_value, parse_numbers
+from fairsieve.tabular.reading.columns import InputTable, exact_value
 from fairsieve.tabular.reading.read import read_data, read_table
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.validation import closest_hint
@@ -123,7 +123,7 @@ def _find_rows(file: InputTable, table: InputTable) -> Codes:
             f"{spell('--verified')} must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; "
             f"{file.name} has no {absent[0]}: give that file with its column verified_label filled in"
         )
-    numbers = parse_numbers(file.frame["row"], file.reading.decimal).numbers
+    numbers = file.numbers("row").numbers
     sums = file.cells("row_checksum")
     if np.isin(numbers, table.rows).all():
         places = np.searchsorted(table.rows, numbers)
@@ -155,7 +155,7 @@ def _find_checksums(numbers: Floats, sums: Sequence[str | None], name: str, tabl
 
 def _read_weights(file: InputTable, most: int) -> list[float]:
     """Read the weights of a file; their mean was 1, so that none is larger than the number of rows."""
-    weights = parse_numbers(file.frame["sampling_weight"], file.reading.decimal).numbers
+    weights = file.numbers("sampling_weight").numbers
     wrong = np.flatnonzero(~((weights > 0) & (weights <= most)))
     if len(wrong):
         row, text = (file.cells(name)[wrong[0]] for name in ("row", "sampling_weight"))

@@ -29,9 +29,7 @@ from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimat
 from fairsieve.tabular.reading.columns import (
     InputTable,
     count_rows,
-    find_column,
     name_rows,
-    parse_numbers,
 )
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.roles import Labels
@@ -160,7 +158,7 @@ def audit_predictions(
     if parts is not None:
         table = parts.only_sample()
     for option, column in zip(("--prediction", "--score"), apart, strict=False):
-        find_column(table, column, option)
+        table.column(column, option)
         if column in (asked.label, *asked.sensitive):
             raise InvalidInputError(
                 f"{spell(option)} must be a column of its own; got {column!r}, which is the label or a sensitive one: "
@@ -211,7 +209,7 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> Floats:
             f"{spell('--score')} must be the probability of one label; {labels.column!r} has {len(labels.classes)}: "
             f"name it by {spell('--positive')}"
         )
-    parsed = parse_numbers(find_column(table, column, "--score"), table.reading.decimal)
+    parsed = table.numbers(column, "--score")
     if table.frame[column].isna().all():
         raise InvalidInputError(
             f"{spell('--score')} must hold probabilities; no row has a value in {column!r}: name another column, or "
@@ -312,7 +310,7 @@ def find_impact_ratios(audit: Audit, prediction: str | None = None, score: str |
     codes = labels.read(table, prediction or labels.column).codes
     selections = [("selection", codes >= 0, codes == labels.positive_code)]
     if score is not None:
-        scores = parse_numbers(find_column(table, score, "--score"), table.reading.decimal).numbers
+        scores = table.numbers(score, "--score").numbers
         known = ~np.isnan(scores)
         selections.append(("scoring", known, scores > np.median(scores[known])))
     columns = audit.groups.columns

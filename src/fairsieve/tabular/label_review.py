@@ -30,7 +30,7 @@ from fairsieve.tabular.config import table_options
 from fairsieve.tabular.decision import estimate_sentence, group_name, new_page, verified_options
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart
-from fairsieve.tabular.reading.columns import as_objects, find_column
+from fairsieve.tabular.reading.columns import as_objects
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import TableSettings, data_name
@@ -93,7 +93,7 @@ def review_labels(
     check_at_least("--rows", count, 1)
     audit = audit_table(asked, report)
     if id_column is not None:
-        find_column(audit.table, id_column, "--id")
+        audit.table.column(id_column, "--id")
     report(REVIEW_STAGES[2])
     part, estimate = audit.train, audit.estimate
     checked = estimate.verified_codes

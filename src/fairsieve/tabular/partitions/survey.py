@@ -23,7 +23,6 @@ from fairsieve.tabular.reading.columns import (
     Reading,
     as_objects,
     canonical,
-    find_column,
     is_text,
     kind_of,
     whole_numbers,
@@ -97,7 +96,7 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
         return None
     for option, names in (("--label", [roles.label]), ("--sensitive", roles.sensitive)):
         for name in names:
-            find_column(table, name, option)
+            table.column(name, option)
     kinds = {name: _find_kind(table, name, roles) for name in table.columns}
     runs = {}
     for name, (kind, _) in kinds.items():

@@ -59,6 +59,7 @@ def note_kind(text: str) -> NoteKind:
 
 USUAL = "? NA N/A n/a NaN nan NULL null #N/A <NA> k.A. k.\N{NO-BREAK SPACE}A. \N{EN DASH} \N{EM DASH}"
 FRAME_NAME = "the data frame"
+LEARNT = "what the model learns from"
 MISSING = frozenset(("", "k. A.", *USUAL.split(" ")))
 # What pandas takes as missing of itself.
 _PANDAS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
@@ -201,6 +202,40 @@ class InputTable:
             return f"row {row}"
         return "row {1} of {0}".format(*self.where.loc[row, ["file", "row"]])
 
+    def column(self, name: str, option: str = LEARNT) -> pd.Series:
+        """Return a column by its name; where there is none, offer the closest one."""
+        if name not in self.frame:
+            names = self.columns
+            shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
+            raise InvalidInputError(
+                f"{spell(option)} must be a column of {self.name}; got {name!r}{closest_hint(name, names) or '.'} Its "
+                f"columns are {shown}{headless_hint(names)}"
+            )
+        return self.frame[name]
+
+    def texts(self, name: str, option: str = LEARNT) -> pd.Series:
+        """Return a column as texts; where all are numbers, each exact value is written in one way."""
+        return canonical(self.column(name, option), self.reading.decimal)
+
+    def numbers(self, name: str, option: str = LEARNT) -> ParsedNumbers:
+        """Read a column as numbers."""
+        return parse_numbers(self.column(name, option), self.reading.decimal)
+
+    def format(self, name: str) -> ColumnFormat:
+        """Find out how the numbers of a column are written.
+
+        >>> prices = pd.DataFrame({"price": pd.Categorical(["€ 1,500", "€ 20", None])})
+        >>> InputTable("a.csv", prices, Reading(decimal=".")).format("price")
+        ColumnFormat(kind='numbers', signs=['€'], thousands=True)
+        """
+        if not is_text(self.frame[name]):
+            return ColumnFormat("numbers")
+        texts = self.frame[name].array.categories
+        joined = "".join(texts)
+        signs = [sign for sign in SIGNS if sign in joined]
+        plain = not signs or not all(any(sign in text for sign in signs) for text in texts)
+        return ColumnFormat("numbers", [*signs, *[""] * plain], THOUSANDS[self.reading.decimal] in joined)
+
     def take(self, places: NDArray[Any]) -> InputTable:
         """Select some of the rows."""
         return replace(self, frame=self.frame.iloc[places])
@@ -244,9 +279,8 @@ def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
 
 def used_texts(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, for texts that some row has."""
-    codes, texts = column.array.codes, column.array.categories.tolist()
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    return {str(text): count for text, count in zip(texts, counts.tolist(), strict=True) if count}
+    counts = column.value_counts(sort=False)
+    return dict(counts[counts > 0])
 
 
 class Problems:
@@ -282,18 +316,6 @@ class Problems:
         if found:
             numbered = ". ".join(f"({number}) {one}" for number, one in enumerate(found, 1))
             raise InvalidInputError(found[0] if len(found) == 1 else f"{len(found)} problems. {numbered}")
-
-
-def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
-    """Find a column by its name; where there is none, offer the closest one."""
-    if wanted not in table.frame:
-        names = table.columns
-        shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
-        raise InvalidInputError(
-            f"{spell(option)} must be a column of {table.name}; got {wanted!r}{closest_hint(wanted, names) or '.'} Its "
-            f"columns are {shown}{headless_hint(names)}"
-        )
-    return table.frame[wanted]
 
 
 def headless_hint(names: Sequence[str]) -> str:
@@ -449,7 +471,7 @@ def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
     codes = is_text(column) and CODES.search("\n".join(column.array.categories))
     if codes and any(CODE.fullmatch(text) for text in used_texts(column)):
         return "categories", ""
-    parsed = parse_numbers(column, table.reading.decimal)
+    parsed = table.numbers(name)
     count = known - int(parsed.odd.sum())
     if count == known:
         return "numbers", ""
@@ -483,29 +505,12 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     )
 
 
-def number_format(column: pd.Series, decimal: str) -> ColumnFormat:
-    """Find out how the numbers of a column are written.
-
-    >>> number_format(pd.Series(["€ 1,500", "€ 20", None], dtype="category"), ".")
-    ColumnFormat(kind='numbers', signs=['€'], thousands=True)
-    """
-    if not is_text(column):
-        return ColumnFormat("numbers")
-    texts = column.array.categories
-    joined = "".join(texts)
-    signs = [sign for sign in SIGNS if sign in joined]
-    plain = not signs or not all(any(sign in text for sign in signs) for text in texts)
-    return ColumnFormat("numbers", [*signs, *[""] * plain], THOUSANDS[decimal] in joined)
-
-
 def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np.float64]:
     """Return a column as doubles, NaN where missing, dates as days; refuse what contradicts how it was learnt."""
-    column = find_column(table, name, "what the model learns from")
     if learnt.kind == "dates":
-        return as_days(
-            table, name, "a column of dates must have them", f"leave {spell('--dates')} out when you train"
-        )
-    parsed = parse_numbers(column, table.reading.decimal)
+        otherwise = f"leave {spell('--dates')} out when you train"
+        return as_days(table, name, "a column of dates must have them", otherwise)
+    parsed = table.numbers(name)
     if parsed.odd.any():
         _refuse_mixture(table, name, parsed, decided=True)
     _check_format(table, name, learnt)
@@ -525,7 +530,7 @@ def as_days(table: InputTable, name: str, what: str, otherwise: str) -> NDArray[
     >>> as_days(table, "since", "", "").tolist()
     [1.0, nan, 2.5]
     """
-    column = canonical(table.frame[name])
+    column = canonical(table.column(name))
     texts = pd.Series(column.array.categories, dtype=object)
     # The day is first wherever points are written; slashes, and the 30th of February, are read by neither.
     dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
@@ -545,7 +550,7 @@ def as_days(table: InputTable, name: str, what: str, otherwise: str) -> NDArray[
 def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
     """Refuse numbers that are written in another way than those that a model learnt from."""
     column, decimal = table.frame[name], table.reading.decimal
-    here = number_format(column, decimal)
+    here = table.format(name)
     if here == learnt or not column.notna().any():
         return
     counts = (

@@ -25,10 +25,8 @@ from fairsieve.tabular.reading.columns import (
     as_days,
     as_numbers,
     canonical,
-    find_column,
     is_text,
     kind_of,
-    number_format,
     number_style,
     used_texts,
     whole_numbers,
@@ -91,7 +89,7 @@ def describe_features(table: InputTable, asked: TableSettings, problems: Problem
     for name in ("drop", "categories", "dates"):
         for column in getattr(asked, name):
             with problems.collected():
-                find_column(table, column, f"--{name}")
+                table.column(column, f"--{name}")
     apart = {asked.label} if asked.keep_sensitive else {asked.label, *asked.sensitive}
     for column in table.columns:
         if column not in apart:
@@ -127,7 +125,7 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
         kind, hint = kind_of(table, name, len(column) - missing)
         made = replace(made, hint=hint)
         if kind == "numbers":
-            made = replace(made, format=number_format(column, table.reading.decimal))
+            made = replace(made, format=table.format(name))
     if distinct == 1 and not missing:
         return replace(made, left_out="the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
@@ -184,7 +182,7 @@ def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd
     values: dict[str, Any] = {}
     for name, learnt in formats.items():
         if learnt.kind == "categories":
-            column = find_column(table, name, "what the model learns from")
+            column = table.column(name)
             values[name] = (column if is_text(column) else canonical(column)).array
         else:
             values[name] = as_numbers(table, name, learnt)
@@ -193,7 +191,7 @@ def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd
 
 def hash_rows(table: InputTable, values: pd.DataFrame, rest: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row of ``values``, by what these and the ``rest`` of its columns hold."""
-    texts = {name: canonical(table.frame.loc[values.index, name], table.reading.decimal) for name in rest}
+    texts = {name: table.texts(name).loc[values.index] for name in rest}
     whole = pd.concat([values, pd.DataFrame(texts)], axis=1)
     return np.asarray(pd.util.hash_pandas_object(whole, index=False))
 

@@ -18,13 +18,9 @@ from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,
     as_numbers,
-    canonical,
     coded,
     exact_value,
-    find_column,
     name_rows,
-    number_format,
-    parse_numbers,
     recode,
     used_texts,
 )
@@ -68,7 +64,7 @@ class Labels:
         ``predicted`` names a column of predicted labels to read instead.
         """
         name, option = (self.column, "the label") if predicted is None else (predicted, "--prediction")
-        column = canonical(find_column(table, name, option), table.reading.decimal)
+        column = table.texts(name, option)
         new = sorted(set(used_texts(column)) - set(self.classes))
         if new:
             hint = "" if predicted is None else f"; if these are scores, give them as {spell('--score')}"
@@ -86,7 +82,7 @@ def coded_by(column: pd.Series, names: Sequence[str]) -> pd.Categorical:
 
 def find_labels(table: InputTable, column: str, positive: str | None = None) -> Labels:
     """Find the classes in a label column, and check them."""
-    values = canonical(find_column(table, column, "--label"), table.reading.decimal)
+    values = table.texts(column, "--label")
     counted = used_texts(values)
     classes = tuple(sorted(counted))
     counts = [counted[name] for name in classes]
@@ -165,8 +161,7 @@ class Groups:
         """Name the category of every row by some of the columns, however few people it has; missing where one is."""
         parts = {}
         for name in columns:
-            column = find_column(table, name, "--sensitive")
-            parts[name] = canonical(column, table.reading.decimal).array
+            parts[name] = table.texts(name, "--sensitive").array
             if name in self.bins:
                 edges, learnt = self.bins[name]
                 parts[name] = _bin_numbers(as_numbers(table, name, learnt), edges)
@@ -195,7 +190,7 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
                 f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
-    written = {column: number_format(table.frame[column], table.reading.decimal) for column in edges}
+    written = {column: table.format(column) for column in edges}
     groups = Groups(columns, {column: Bins(edges[column], written[column]) for column in edges})
     counts = dict(sorted(used_texts(groups.categories(table, columns)).items()))
     title = f"{' and '.join(map(repr, columns))} of {table.name}"
@@ -233,8 +228,7 @@ def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[s
 
 def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[float, ...] | None:
     """Return the edges of a sensitive column that is a quantity; None for one of categories."""
-    values = find_column(table, column, "--sensitive")
-    parsed = parse_numbers(values, table.reading.decimal)
+    values, parsed = table.column(column, "--sensitive"), table.numbers(column)
     distinct, title = int(values.nunique()), f"{column!r} of {table.name}"
     numeric = bool(values.notna().any()) and not parsed.odd.any()
     if rule is not None:
