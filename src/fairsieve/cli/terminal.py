@@ -12,10 +12,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 WATCHED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
+_phase: Literal["starting", "working", "ending"] = "starting"
 _received: int = 0
 
 
@@ -23,27 +24,25 @@ def watch_signals() -> None:
     """Leave at once at a signal, until :func:`begin_work`; one that is ignored, as under nohup, stays ignored."""
     for number, default in WATCHED.items():
         if signal.getsignal(number) is default:
-            signal.signal(number, _leave)
+            signal.signal(number, _stop)
 
 
 def begin_work() -> None:
     """Raise KeyboardInterrupt at a signal from now on, so that the work can clean up."""
-    for number in WATCHED:
-        if signal.getsignal(number) is _leave:
-            signal.signal(number, _interrupt)
+    global _phase
+    _phase = "working"
 
 
 def end_work() -> None:
     """Leave at once at a signal from now on: what is left is Python's own end, which would print a traceback."""
+    global _phase
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
             stream.flush()
     # Python forgets the status where the signal came inside exec(), as when a dataclass is made.
     if _received:
         os._exit(stop_status())
-    for number in WATCHED:
-        if signal.getsignal(number) in (_leave, _interrupt):
-            signal.signal(number, _leave_quietly)
+    _phase = "ending"
 
 
 def stop_status() -> int:
@@ -51,22 +50,15 @@ def stop_status() -> int:
     return 128 + (_received or signal.SIGINT)
 
 
-def _leave(number: int, _: Any) -> None:
-    """End at once: nothing has begun, and half-done imports would complain of an exception."""
-    os.write(2, b"Stopped before anything was begun.\n")
-    os._exit(128 + number)
-
-
-def _leave_quietly(number: int, _: Any) -> None:
-    """End at once, with nothing to say: all work is done, and what it printed is flushed."""
-    os._exit(128 + number)
-
-
-def _interrupt(number: int, _: Any) -> None:
-    """Raise KeyboardInterrupt in the main thread."""
+def _stop(number: int, _: Any) -> None:
+    """Interrupt the work; before and after it, end at once: half-done imports would complain of an exception."""
     global _received
-    _received = number
-    raise KeyboardInterrupt
+    if _phase == "working":
+        _received = number
+        raise KeyboardInterrupt
+    if _phase == "starting":
+        os.write(2, b"Stopped before anything was begun.\n")
+    os._exit(128 + number)
 
 
 def tolerate_terminals() -> None:
