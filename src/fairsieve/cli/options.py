@@ -70,18 +70,13 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is not None:
         from fairsieve.tabular.config import read_config
 
-        context.default_map = read_config(path, _option_names(context))
+        context.default_map = read_config(path, _parameters(context))
     return path
 
 
-def _option_names(context: typer.Context) -> dict[str, str]:
-    """Return the parameter of each option and argument that a file may name: --format is ``output_format``."""
-    names = {}
-    for param in context.command.params:
-        long = [spelling[2:].replace("-", "_") for spelling in param.opts if spelling.startswith("--")]
-        if param.name not in ("config", "help"):
-            names[str((long or [param.name])[0])] = str(param.name)
-    return names
+def _parameters(context: typer.Context) -> list[str]:
+    """Name the options and arguments of the running command that a file may give."""
+    return [str(one.name) for one in context.command.params if one.name not in ("config", "help")]
 
 
 def write_settings(context: typer.Context, folder: Path) -> None:
@@ -90,10 +85,10 @@ def write_settings(context: typer.Context, folder: Path) -> None:
     from fairsieve.tabular.config import write_options
 
     given = {}
-    for option, name in _option_names(context).items():
+    for name in _parameters(context):
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT" and name not in ("out", "force", "verbose"):
-            given[option] = context.params[name]
+            given[name] = context.params[name]
     write_output(folder / "settings.toml", write_options(str(context.info_name), given).encode())
 
 

@@ -104,10 +104,9 @@ def audit_command(
     score: str | None = option(
         None, "With --prediction: its probabilities of the positive label.", metavar="COLUMN"
     ),
-    output_format: str | None = option(
+    format: str | None = option(
         None,
         "ll144: add the selection rates and impact ratios of New York City's Local Law 144.",
-        "--format",
         metavar="LAW",
         autocompletion=among("ll144"),
     ),
@@ -143,15 +142,13 @@ def audit_command(
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as next_stage:
         result = for_commands(
-            audit(
-                data, prediction=prediction, score=score, format=output_format, report=next_stage, **settings
-            )
+            audit(data, prediction=prediction, score=score, format=format, report=next_stage, **settings)
         )
     _say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)
         listed = "The labels to check" if len(result.suspects) else "No label to check is listed"
-        listed = "Selection rates and impact ratios" if output_format is not None else listed
+        listed = "Selection rates and impact ratios" if format is not None else listed
         say(f"{listed}: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     if result.decision.fails(worst):
         raise typer.Exit(3)
@@ -166,7 +163,7 @@ def review_command(
         "A folder that fairsieve train made: its settings are taken, its predictions shown.",
         metavar="FOLDER",
     ),
-    identifier: str | None = option(None, "A column that identifies rows.", "--id", metavar="COLUMN"),
+    id: str | None = option(None, "A column that identifies rows.", metavar="COLUMN"),
     rows: int = option(50, "How many rows to choose."),
     force: bool = FORCE,
     **settings: Any,
@@ -187,7 +184,7 @@ def review_command(
     for path in (out, out.with_suffix(".csv")):
         keep_inputs("--out", path, data, run, *settings.get("verified", ()))
     with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as next_stage:
-        result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=next_stage, **settings)
+        result = tabular.review(data, rows=rows, id_column=id, run=run, report=next_stage, **settings)
         table = result.save(out, force=force)
     review, rows_to_check = result.review, quantity(len(result.rows), "row")
     say(

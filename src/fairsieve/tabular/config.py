@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,8 @@ from fairsieve.tabular.settings import TableSettings, recorded, settings_of
 from fairsieve.validation import closest_hint
 
 
-def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
-    """Read options of a command from a TOML file, under the names of its parameters; dashes and underscores are alike.
-
-    ``known`` has the parameter of each option.
-    """
+def read_config(path: Path, known: Collection[str]) -> dict[str, Any]:
+    """Read options of a command from a TOML file, by the names of its parameters; dashes and underscores are alike."""
     import tomllib
 
     try:
@@ -33,7 +30,7 @@ def read_config(path: Path, known: Mapping[str, str]) -> dict[str, Any]:
                 f"{spell('--config')} must name options of this command; {name!r} of {path} is "
                 f"none{closest_hint(name, known)}: leave it out, or correct it"
             )
-    return {known[name]: value for name, value in options.items()}
+    return options
 
 
 def write_options(command: str, options: Mapping[str, Any]) -> str:
