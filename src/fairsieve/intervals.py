@@ -32,6 +32,11 @@ class Score(NamedTuple):
         low, high = self.interval
         return Score(self.value - known, (low - known, high - known))
 
+    def turned(self) -> Score:
+        """Return the number with its sign changed."""
+        low, high = self.interval
+        return Score(-self.value, (-high, -low))
+
 
 def simultaneous(count: int) -> float:
     """Return the deviations to take so that ``count`` intervals all hold with 95 % (Bonferroni).
@@ -98,11 +103,8 @@ def newcombe(
     share, other = hits / total, other_hits / other_total
     low, high = wilson(hits, total, normal)
     other_low, other_high = wilson(other_hits, other_total, normal)
-    difference = share - other
-    return (
-        difference - math.hypot(share - low, other_high - other),
-        difference + math.hypot(high - share, other - other_low),
-    )
+    below, above = math.hypot(share - low, other_high - other), math.hypot(high - share, other - other_low)
+    return share - other - below, share - other + above
 
 
 def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -183,9 +183,8 @@ def _disparity(
     positive = -1
     if notion.needs_positive:
         positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    return float(
-        disparity_from_table(grouped_part(table, values), notion.name, positive=positive, method=method)
-    )
+    grouped = grouped_part(table, values)
+    return float(disparity_from_table(grouped, notion.name, positive=positive, method=method))
 
 
 def confusion_table(
@@ -212,10 +211,8 @@ def confusion_table(
         raise InvalidInputError(
             f"sensitive_features must have one value per sample, {len(true)}; got {len(group_codes)}"
         )
-    table = count_table(
-        both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight
-    )
-    return table, classes, group_values
+    codes, sizes = (both[: len(true)], group_codes, both[len(true) :]), (len(classes), len(group_values))
+    return count_table(*codes, *sizes, sample_weight), classes, group_values
 
 
 def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:

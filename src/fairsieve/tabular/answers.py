@@ -138,9 +138,8 @@ def _find_checksums(numbers: Floats, sums: Sequence[str | None], name: str, tabl
     lines = pd.DataFrame({"number": numbers, "sum": sums})
     # Of several equal rows, each is taken once.
     once = lines.drop_duplicates()
-    taken = once.assign(turn=once.groupby("sum").cumcount()).merge(
-        every.assign(turn=every.groupby("sum").cumcount(), place=every.index), how="left"
-    )
+    others = every.assign(turn=every.groupby("sum").cumcount(), place=every.index)
+    taken = once.assign(turn=once.groupby("sum").cumcount()).merge(others, how="left")
     places = lines.merge(taken, how="left")["place"]
     wrong = numbers[places.isna()]
     if len(wrong):
@@ -204,10 +203,8 @@ def _same(text: str, label: str) -> bool:
     >>> _same("TRUE", "true"), _same("'=x", "=x"), _same("1", "1.0"), _same("low", "high")
     (True, True, True, False)
     """
-    return any(
-        exact_value(one).lower() == exact_value(label).lower()
-        for one in (text, text.removeprefix("'"), text.replace(",", "."))
-    )
+    spellings = (text, text.removeprefix("'"), text.replace(",", "."))
+    return exact_value(label).lower() in (exact_value(one).lower() for one in spellings)
 
 
 def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> list[str]:

@@ -186,12 +186,8 @@ class Decision:
 
     def word(self, *worded: Reason | Step) -> list[str]:
         """Say reasons or steps as full sentences, each once."""
-        told = (
-            say(
-                "decision.j2", f"{type(one).__name__.lower()}_{one.kind}", one.facts, in_python=self.in_python
-            )
-            for one in worded
-        )
+        named = ((f"{type(one).__name__.lower()}_{one.kind}", one.facts) for one in worded)
+        told = (say("decision.j2", *each, in_python=self.in_python) for each in named)
         return list(dict.fromkeys(told))
 
     @cached_property
@@ -378,19 +374,18 @@ def review_step(asked: TableSettings, rows: int = 50) -> Step:
     if is_frame(asked.data):
         return Step("review", {"words": [], "again": [], "rows": rows})
     page = new_page(Path("review.html"))
-    words = [
-        "fairsieve",
-        "review",
-        str(asked.data),
-        *table_options(asked),
-        *verified_options(*asked.verified),
-    ]
-    words += ["--rows", str(rows)] if rows != 50 else []
-    again = verified_options(*asked.verified, page.with_suffix(".csv"))
+    words = command_words("review", asked, *asked.verified) + (["--rows", str(rows)] if rows != 50 else [])
+    again = _verified_options(*asked.verified, page.with_suffix(".csv"))
     return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
 
 
-def verified_options(*paths: Path) -> list[str]:
+def command_words(command: str, asked: TableSettings, *answers: Path) -> list[str]:
+    """Write a command that reads a table, and files with answers."""
+    words = table_options(asked) + _verified_options(*answers)
+    return ["fairsieve", command, str(asked.data), *words]
+
+
+def _verified_options(*paths: Path) -> list[str]:
     """Write the files with answers as options of a command."""
     return [word for path in paths for word in ("--verified", str(path))]
 
@@ -517,12 +512,9 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
     if run.choice.stored == "plain":
         return
     named = [cell for cell in run.dropped if cell.group is not None]
-    gone = [
-        cell
-        for cell in named
-        if cell.dropped.total >= POLICY.fewest
-        and cell.dropped.value >= POLICY.mostly_dropped + (cell.estimated_noise or 0.0)
-    ]
+    measured = [cell for cell in named if cell.dropped.total >= POLICY.fewest]
+    most = POLICY.mostly_dropped
+    gone = [cell for cell in measured if cell.dropped.value >= most + (cell.estimated_noise or 0.0)]
     if gone:
         ways = (Step("higher_ratio"), review_step(run.asked))
         yield Reason("cells_dropped", "cannot-tell", {"cells": gone}, ways, warning=True)
@@ -616,10 +608,8 @@ def calibration_verdict(audit: PredictionAudit) -> Iterator[TableVerdict]:
         return
     alone, at_once = (_calibration_errors(audit, compared) for compared in (1, len(audit.calibration)))
     surely = [max(low, -high, 0.0) for _, (low, high) in at_once]
-    status = _judge(
-        [(least, max(map(abs, error.interval))) for least, error in zip(surely, alone, strict=True)],
-        POLICY.acceptable_gap,
-    )
+    at_most = [max(map(abs, error.interval)) for error in alone]
+    status = _judge(list(zip(surely, at_most, strict=True)), POLICY.acceptable_gap)
     worst = int(np.argmax(surely if status == "fails" else [abs(error.value) for error in alone]))
     error = (at_once if status == "fails" else alone)[worst]
     facts = {"worst": audit.calibration[worst], "error": error, "label": audit.labels.positive}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -138,11 +138,8 @@ class Gap:
 
     def turned(self) -> Gap:
         """Return the same gap, seen from the other group."""
-        models, at_once = (
-            [Score(-one.value, (-one.interval[1], -one.interval[0])) for one in scores]
-            for scores in (self.models, self.at_once)
-        )
-        return Gap(self.rate, self.high, self.low, models, at_once)
+        scores = [[score.turned() for score in each] for each in (self.models, self.at_once)]
+        return Gap(self.rate, self.high, self.low, *scores)
 
 
 @dataclass(frozen=True)
@@ -279,9 +276,8 @@ def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
 def _list_rates(judged: Judgement, labels: Labels, fairness: str) -> list[Rate]:
     """Name the rates of all models, for right labels and on those given."""
     rates, notion = [], find_notion(fairness)
-    told, given = (
-        zip(*(model.rates for model in each.models), strict=True) for each in (judged, judged.on_given_labels)
-    )
+    sources = (judged, judged.on_given_labels)
+    told, given = (zip(*(model.rates for model in source.models), strict=True) for source in sources)
     whose = "labelled" if judged.basis == "given labels" else "whose right label is"
     for one, beside in zip(told, given, strict=True):
         name, code = one[0].name, one[0].label
@@ -315,15 +311,12 @@ def _list_gaps(judged: Judgement, rates: Sequence[Rate], groups: int) -> list[Ga
     for rate in rates:
         enough = [group for group in range(groups) if rate.people[group] >= POLICY.fewest]
         value = [score.value if score else math.nan for score in rate.models[0]]
-        pairs += [
-            (rate, low, high)
-            for low, high in permutations(enough, 2)
-            if value[low] < value[high] or (value[low] == value[high] and low < high)
-        ]
+        for pair in combinations(enough, 2):
+            low, high = sorted(pair, key=value.__getitem__)
+            pairs.append((rate, low, high))
     asked = [(rate.name, rate.code, low, high) for rate, low, high in pairs]
-    models = range(len(judged.models))
     alone, at_once = (
-        list(zip(*(judged.gaps(model, asked, count) for model in models), strict=True))
+        zip(*(judged.gaps(model, asked, count) for model in range(len(judged.models))), strict=True)
         for count in (1, len(pairs))
     )
     gaps = [Gap(*pair, list(one), list(all_)) for pair, one, all_ in zip(pairs, alone, at_once, strict=True)]
@@ -418,13 +411,9 @@ def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Label
         two = len(labels.classes) == 2
         if two and label != labels.positive:  # what is told of the positive one tells this one too
             continue
-        told = [
-            [
-                _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
-                for part in parts
-            ]
-            for one in outputs
-        ]
+        positive = cells.label_codes == code
+        found = [(positive, one.codes == code, one.chances[:, code]) for one in outputs]
+        told = [[_tell(*(each[part] for each in one)) for part in parts] for one in found]
         for name, (title, meaning) in QUALITIES.items():
             values = [[numbers[name] for numbers in model] for model in told]
             title = title if two else f"{title} of {label}"

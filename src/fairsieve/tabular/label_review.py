@@ -26,8 +26,7 @@ from fairsieve.report.text import csv_text, load_sentences, writable
 from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, row_checksums, unsure_word
 from fairsieve.tabular.audits import STAGES, Audit, audit_table
-from fairsieve.tabular.config import table_options
-from fairsieve.tabular.decision import estimate_sentence, group_name, new_page, verified_options
+from fairsieve.tabular.decision import command_words, estimate_sentence, group_name, new_page
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.reading.columns import as_objects
@@ -134,12 +133,8 @@ def review_labels(
     )
     # Columns that no model sees come last.
     total = {name: sum(one.get(name, -1.0) for one in matters) for name in texts if name != asked.label}
-    return LabelReview(
-        **vars(audit),
-        id_column=id_column,
-        rows=rows,
-        values=pd.DataFrame(texts)[sorted(total, key=lambda name: -total[name])],
-    )
+    values = pd.DataFrame(texts)[sorted(total, key=lambda name: -total[name])]
+    return LabelReview(**vars(audit), id_column=id_column, rows=rows, values=values)
 
 
 def _predicted(run: Path, asked: TableSettings, data: Any) -> NDArray[np.object_]:
@@ -200,16 +195,15 @@ def explain_labels(
     for i, (own, another) in enumerate(zip(given, rival, strict=True)):
         pull = {names[place]: float(pulls[i, place]) for place in order[i]}
         reasons = [say.at_random()] if suggested[i] == own else []
-        reasons.append(
-            say.model(unseen, classes[own], chances[i, own], classes[another], chances[i, another])
-        )
+        given_label, other_label = classes[own], classes[another]
+        reasons.append(say.model(unseen, given_label, chances[i, own], other_label, chances[i, another]))
         same, others = int((near[i] == own).sum()), int((near[i] == another).sum())
-        reasons.append(say.similar(near.shape[1], classes[own], same, classes[another], others))
+        reasons.append(say.similar(near.shape[1], given_label, same, other_label, others))
         least = max(0.1 * max(map(abs, pull.values()), default=0.0), 1e-9)
         telling = [name for name, amount in pull.items() if amount > least][:TELLING]
         if telling:
             values = [(name, _write_value(shown[name][i])) for name in telling]
-            reasons.append(say.telling(classes[another], values))
+            reasons.append(say.telling(other_label, values))
         if true_class is not None:
             reasons.append(say.doubt(1 - true_class[i, own]))
         yield int(suggested[i]), {name: abs(amount) for name, amount in pull.items()}, reasons
@@ -280,14 +274,7 @@ def check_place(page: Path, *, force: bool = False) -> Path:
 def training_step(asked: TableSettings, table: Path) -> str:
     """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
     folder = next(path for number in count(2) if not (path := Path(f"run-{number}")).exists())
-    words = [
-        "fairsieve",
-        "train",
-        str(asked.data),
-        *table_options(asked),
-        *verified_options(*asked.verified, table),
-    ]
-    return shlex.join([*words, "-o", str(folder)])
+    return shlex.join([*command_words("train", asked, *asked.verified, table), "-o", str(folder)])
 
 
 def write_review(review: LabelReview, page: Path, *, force: bool = False) -> Path:

@@ -181,21 +181,18 @@ def _rows_csv(run: TableRun) -> str:
     table, rows = problem.table, problem.table.rows
     use = np.full(len(table), "left out: no label", dtype=object)
     use[np.isin(rows, problem.train.rows)] = "trained on"
-    columns: dict[str, Any] = {
-        name: np.full(len(table), "", dtype=object)
-        for name in ("fold", "plain_prediction", "fair_prediction")
-    }
+    fold, *predicted = np.full((3, len(table)), "", dtype=object)
     if problem.asked.test_file is None:
         inside = np.isin(rows, measured.part.rows)
         use[inside] = "trained and measured on" if len(measured.folds) else "measured on"
-        for name, output in zip(("plain", "fair"), measured.outputs, strict=False):
-            columns[f"{name}_prediction"][inside] = np.asarray(problem.labels.classes, object)[output.codes]
+        for column, output in zip(predicted, measured.outputs, strict=False):
+            column[inside] = np.asarray(problem.labels.classes, object)[output.codes]
     if len(measured.folds):
-        folds = [str(fold + 1) if fold >= 0 else "" for fold in measured.folds]
-        columns["fold"][np.isin(rows, problem.train.rows)] = folds
-    return columns_csv(
-        {"row": rows.tolist(), "use": use.tolist()} | {k: v.tolist() for k, v in columns.items()}
-    )
+        numbers = [str(number + 1) if number >= 0 else "" for number in measured.folds]
+        fold[np.isin(rows, problem.train.rows)] = numbers
+    names = ("row", "use", "fold", "plain_prediction", "fair_prediction")
+    columns = (column.tolist() for column in (rows, use, fold, *predicted))
+    return columns_csv(dict(zip(names, columns, strict=True)))
 
 
 # ---- metrics.json: every number of the page, and the settings, for programs
@@ -246,12 +243,8 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             "auto": {"log_loss": run.trained.losses} if run.trained.losses else None,
         },
         "trade_off": [point._asdict() for point in run.trade_off],
-        "with_sensitive": run.with_sensitive
-        and {
-            "rows": run.with_sensitive.rows,
-            "fair": dict(zip(("accuracy", "disparity"), run.with_sensitive.fair, strict=True)),
-            "with_sensitive": dict(zip(("accuracy", "disparity"), run.with_sensitive.both, strict=True)),
-        },
+        "with_sensitive": (tried := run.with_sensitive)
+        and {"rows": tried.rows, "fair": _pair(*tried.fair), "with_sensitive": _pair(*tried.both)},
         "widest_gap": {
             name: _gap(gap, evaluation.groups, gap.at_once[place])
             for place, (name, gap) in enumerate(zip(evaluation.names, evaluation.widest, strict=False))
@@ -280,8 +273,12 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
 
 def _scores(judged: ModelJudgement, given: ModelJudgement) -> dict[str, Any]:
     """Collect accuracy and disparity for right labels, and beside them those on the labels as given."""
-    right, beside = ({"accuracy": model.accuracy, "disparity": model.disparity} for model in (judged, given))
-    return {**right, "on_given_labels": beside}
+    on_given_labels = _pair(given.accuracy, given.disparity)
+    return {**_pair(judged.accuracy, judged.disparity), "on_given_labels": on_given_labels}
+
+
+def _pair(accuracy: Score, disparity: Score) -> dict[str, Any]:
+    return {"accuracy": accuracy, "disparity": disparity}
 
 
 def _rates_record(evaluation: Evaluation) -> list[dict[str, Any]]:

@@ -234,10 +234,8 @@ def rates_table(name: str, caption: str, rates: Sequence[Rate], evaluation: Eval
 
 def gaps_table(evaluation: Evaluation) -> Table:
     """Lay out how far groups lie apart, under one model or two."""
-    rows = [
-        [f"{evaluation.groups[gap.high]} less {evaluation.groups[gap.low]}", gap.rate, *gap.models]
-        for gap in evaluation.gaps
-    ]
+    names = evaluation.groups
+    rows = [[f"{names[gap.high]} less {names[gap.low]}", gap.rate, *gap.models] for gap in evaluation.gaps]
     caption = "Differences between groups, with 95 % intervals; one that spans 0 may be none"
     return plain_table("gaps", caption, ["groups", "rate", *models_of(evaluation)], rows)
 
@@ -405,9 +403,8 @@ def calibration_figures(evaluation: Evaluation) -> list[Figure]:
     """Draw the share that has the label against its probability, by group: a panel for each model, if anything."""
     groups, calibration = evaluation.groups, evaluation.calibration
     looks = looks_of(map(group_name, groups))
-    drawn = [
-        one for one in calibration if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins
-    ]
+    told = [group for group in groups[:MOST_GROUPS] if group is not None]
+    drawn = [one for one in calibration if one.group in told and one.bins]
     what = drawn[0].label or "the predicted label" if drawn else ""
     panels = []
     for model in dict.fromkeys(one.model for one in drawn):
