@@ -14,7 +14,8 @@ from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.intervals import bound_change_of_largest, bound_largest
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
-from fairsieve.label_noise.judgement import Judgement, judge
+from fairsieve.label_noise.judgement import judge
+from fairsieve.label_noise.needed import telling_reach
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
@@ -103,9 +104,8 @@ def test_no_claim_that_holds_is_false(trials):
                 (one.judged.keeps_accuracy(0.02), accuracy >= -0.02),
                 (one.judged.keeps_accuracy(0.3), accuracy >= -0.3),
             ):
-                told += claim.verdict == "holds"
-                assert is_true or claim.verdict != "holds"
-                assert claim.verdict == "cannot tell" or claim.rows is None
+                told += claim == "holds"
+                assert is_true or claim != "holds"
     assert told >= 20
 
 
@@ -136,6 +136,23 @@ def test_bounds_hold_a_gap_that_closes_below_the_highest_rates(rate):
     assert on_given_labels.disparity.interval[0] > 0.02
     assert on_right_labels.disparity.interval[0] == 0.0
     assert on_right_labels.accuracy.interval[1] > 0.99
+
+
+def test_rates_move_with_the_rows_as_their_influence_says():
+    """Rows that are drawn again tell other rates: fitted anew, or by what each row was told to weigh."""
+    data, rng = people(4000, 2), np.random.default_rng(0)
+    labels = flip_uniform(data, 0.2, seed=1).labels
+    settings = {"sensitive_features": data.groups}
+    found = estimate_clean_ratio(data.features, labels, **settings).likely_rates
+    fitted, forecast = [], []
+    for _ in range(6):
+        weights = rng.exponential(size=len(data))
+        again = estimate_clean_ratio(data.features, labels, sample_weight=weights, **settings).likely_rates
+        fitted.append(
+            np.concatenate([new.levels - old.levels for new, old in zip(again, found, strict=True)])
+        )
+        forecast.append(np.concatenate([(weights - 1) @ old.influence for old in found]))
+    assert np.corrcoef(np.ravel(fitted), np.ravel(forecast))[0, 1] > 0.75
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.25])
@@ -247,24 +264,6 @@ def test_copies_of_rows_in_clusters_say_no_more_than_the_rows():
     assert width[2] == pytest.approx(width[0], rel=0.1)
 
 
-def test_more_rows_than_are_needed_do_tell():
-    def differ(rows, seed):
-        """Two models, one of which is right for 3 rows in 100 more."""
-        rng = np.random.default_rng(seed)
-        label, group, luck = rng.integers(0, 2, rows), rng.integers(0, 2, rows), rng.random(rows)
-        cells = Cells.of(label, group, classes=[0, 1], group_values=[0, 1])
-        codes = [np.where(luck < right, label, 1 - label) for right in (0.8, 0.83)]
-        return judge(cells, codes, NOTION, positive=1)
-
-    unknown: Judgement = differ(120, 2)
-    claim = unknown.keeps_accuracy(-0.002, 0, 1)  # more accurate, by more than that
-    assert claim.verdict == "cannot tell"
-    assert claim.rows is not None
-    assert claim.rows > 120
-    assert unknown.checks_to_tell() is None  # labels are believed
-    assert differ(8 * claim.rows, 3).keeps_accuracy(-0.002, 0, 1).verdict == "holds"
-
-
 def test_with_as_many_rows_as_are_said_to_tell_most_draws_tell():
     """That groups are treated more alike, by a second model that lifts the lower rate halfway."""
 
@@ -277,11 +276,22 @@ def test_with_as_many_rows_as_are_said_to_tell_most_draws_tell():
 
     told = []
     for seed in range(12):
-        claim = differ(300, seed).more_alike()
-        if claim.verdict == "cannot tell" and claim.rows is not None:
-            told.append(differ(claim.rows, seed + 100).more_alike().verdict == "holds")
+        first = differ(300, seed)
+        needed = first.to_tell()
+        if first.more_alike() == "cannot tell" and needed.rows is not None:
+            assert needed.rows > 300
+            assert needed.checks is None  # labels are believed
+            told.append(differ(needed.rows, seed + 100).more_alike() == "holds")
     assert len(told) >= 6
     assert np.mean(told) > 0.5
+
+
+@pytest.mark.parametrize("small", [0.0, 0.03])
+def test_an_interval_has_to_be_the_narrower_the_less_it_may_tell(small):
+    reaches = [telling_reach(centre, 0.1, small, 0.1) for centre in (0.0, 0.03, -0.06, 0.09, 0.3)]
+    assert reaches == sorted(reaches)
+    assert 0 < reaches[0] < reaches[-1] <= 0.1
+    assert telling_reach(0.03, 0.1, 0.05, 0.1) > telling_reach(0.03, 0.1, 0.0, 0.1)
 
 
 def test_without_checked_labels_no_cell_is_named():

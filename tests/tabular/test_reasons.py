@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.intervals import Score
-from fairsieve.label_noise.judgement import Claim, ModelJudgement
+from fairsieve.label_noise.judgement import ModelJudgement
+from fairsieve.label_noise.needed import NOTHING, Needed
 from fairsieve.tabular.decision import (
     OUTCOMES,
     USES,
@@ -73,6 +74,7 @@ class Judged:
     judged: Any
     changes: dict[str, Score]
     basis: str = "estimate"
+    needed: Needed = NOTHING
 
     @property
     def models(self):
@@ -92,15 +94,14 @@ class Judged:
 
     def more_alike(self, first, second):
         low, high = self.changes["disparity"].interval
-        verdict = "holds" if high < 0 else "fails" if low > 0 else "cannot tell"
-        return Claim(verdict, None if self.basis == "bounds" else 3000)
+        return "holds" if high < 0 else "fails" if low > 0 else "cannot tell"
 
-    def checks_to_tell(self, first, second):
-        return 200 if self.basis == "bounds" else None
+    def to_tell(self, small, first, second):
+        return self.needed
 
     def keeps_accuracy(self, within, first, second):
         low, high = self.changes["accuracy"].interval
-        return Claim("holds" if low > -within else "fails" if high < -within else "cannot tell")
+        return "holds" if low > -within else "fails" if high < -within else "cannot tell"
 
 
 def with_change(run, accuracy=(-0.005, 0.004), disparity=(-0.1, -0.02), **more):
@@ -169,18 +170,31 @@ def test_intervals_decide_and_the_stored_model_follows(
     assert record["decision"] == outcome
 
 
-def test_where_it_cannot_be_told_it_is_said_what_would_tell(run):
+@pytest.mark.parametrize(
+    ("needed", "said", "steps"),
+    [
+        (Needed(3000), "With about {more} more rows it could be told.", ["Collect"]),
+        (
+            Needed(3000, 200),
+            "With about {more} more rows, or about 200 checked labels, it could",
+            ["Collect"],
+        ),
+        (Needed(None, 200), "With about 200 checked labels it could be told.", ["Have 200"]),
+        (
+            Needed(3000, 80, True),
+            "rows, and about 80 checked labels among all, it could",
+            ["Collect", "Have 80"],
+        ),
+        (Needed(10**8), "More rows or checked labels would hardly tell", ["Have 50"]),
+        (Needed(), "More rows or checked labels would hardly tell", ["Have 50"]),
+    ],
+)
+def test_where_it_cannot_be_told_it_is_said_what_would_tell(run, needed, said, steps):
     count = len(run.evaluation.cells)
-    told = with_change(run, (-0.005, 0.004), (-0.2, 0.02))
-    assert told.choice.rows == 3000
-    assert f"With about {3000 - count:,} more rows it could be told." in decide_run(told).sentence
-    # To rule out a change that matters, the interval has to fit below that, and narrows with the root of the rows.
-    alike = with_change(run, (-0.005, 0.004), (-0.1, 0.1))
-    assert alike.choice.rows == min(3000, int(np.ceil(count * (0.1 / max(0.02, 0.3 / 5)) ** 2)))
-    # Where wrong labels are unknown, rows do not help.
-    unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="bounds")
-    assert (unknown.choice.rows, unknown.choice.checks) == (None, 200)
-    assert "With about 200 checked labels it could be told." in decide_run(unknown).sentence
+    unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="bounds", needed=needed)
+    decision = decide_run(unknown)
+    assert said.format(more=f"{3000 - count:,}") in decision.sentence
+    assert [step for step in steps if not any(each.startswith(step) for each in decision.next_steps)] == []
 
 
 def test_each_side_of_a_trade_off_has_its_command(run, people_csv):

@@ -211,7 +211,8 @@ class CleanRatioEstimate:
         for name in ("true_class", "verified_codes", "verified_weight", "unseen"):
             values = getattr(self, name)
             some[name] = None if values is None else values[rows]
-        return replace(self, **some)
+        likely = [replace(each, influence=each.influence[rows]) for each in self.likely_rates]
+        return replace(self, likely_rates=tuple(likely), **some)
 
     def draw_labels(self, seed: int) -> Codes:
         """Draw a class for each sample by its chances; checked ones get theirs."""
@@ -405,7 +406,9 @@ class _Estimation:
             return stack([each.predict(features) for each in random.used], groups, count)
 
         self.rule, rates = self._rule(model, design), model.flip_rates.T.copy()
-        return self.build(ratio, (low, high), verdict, true_class, rates, likely_rates=random.rates)
+        looked_at = self.survey.members, self.survey.places, len(self.cells)
+        likely = tuple(each.over(*looked_at) for each in random.rates)
+        return self.build(ratio, (low, high), verdict, true_class, rates, likely_rates=likely)
 
     def aimed(self, model: FlipModel) -> CleanRatioEstimate:
         """Follow aimed flips: the labels that are surely wrong, where that is credible."""

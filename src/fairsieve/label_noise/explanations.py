@@ -75,22 +75,42 @@ class FlipRates:
         Which free rate each cell has.
     highest : array of shape (classes, groups)
         What no rate exceeds, see :func:`explain_at_random`.
+    influence : array of shape (n, rates)
+        By how much each sample moved the levels, for each unit of its weight; 0 where it was not looked at.
     """
 
     levels: Floats
     covariance: Floats
     ties: Codes
     highest: Floats
+    influence: Floats
 
     @property
     def likeliest(self) -> Floats:
         """The rates by class and group."""
         return self._of(self.levels)
 
-    def draw(self, rng: np.random.Generator, times: int) -> Floats:
-        """Draw rates again, (times, classes, groups)."""
-        drawn = rng.standard_normal((times, len(self.levels))) @ np.linalg.cholesky(self.covariance).T
-        return self._of(self.levels + drawn)
+    def draw(self, rng: np.random.Generator, moved: Floats) -> Floats:
+        """Draw rates again, (draws, classes, groups), as they come out where the rows are drawn again.
+
+        The same rows tell the rates and are counted: where by chance many of a kind have the wrong label, the rates
+        come out too high as well, and what is counted is corrected by more. What the kinds of rows leave open of the
+        rates is drawn apart.
+
+        Parameters
+        ----------
+        moved : array of shape (draws, rates)
+            By how much the rows of each draw move the levels, as their ``influence`` says.
+        """
+        values, vectors = np.linalg.eigh(self.covariance - np.atleast_2d(np.cov(moved, rowvar=False)))
+        rest = vectors * np.sqrt(np.maximum(values, 0.0))
+        return self._of(self.levels + moved + rng.standard_normal(moved.shape) @ rest.T)
+
+    def over(self, members: Codes, places: Codes, size: int) -> FlipRates:
+        """Return the rates with the influence of ``size`` samples, of which ``members`` equal one at ``places``."""
+        influence = np.zeros((size, len(self.levels)))
+        influence[members] = self.influence[places]
+        return replace(self, influence=influence)
 
     def spread(self, pool: Codes) -> FlipRates:
         """Return the rates of groups, each of which was looked at as one of ``pool``."""
@@ -230,7 +250,8 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
         levels, others = (np.bincount(ties.ravel(), each.level.ravel()) / counts for each in (bent, straight))
         apart = (levels - others) / 2  # the deviation of two values from their mean
         covariance = bent.covariance(designs[1]) + np.diag(apart**2 + MISFIT**2)
-        rates_found.append(FlipRates(levels, covariance, ties.T.copy(), highest))
+        influence = bent.influence(designs[1])
+        rates_found.append(FlipRates(levels, covariance, ties.T.copy(), highest, influence))
     return tuple(rates_found)
 
 

@@ -112,13 +112,20 @@ class FlipModel:
 
     def covariance(self, observed: Observed) -> Floats:
         """Compute the covariance of the free rates' logits, from the information in the labels."""
+        return self._inform(observed)[0]
+
+    def influence(self, observed: Observed) -> Floats:
+        """Compute by how much each sample moves the free rates' logits, (n, rates), for each unit of its weight."""
+        return self._inform(observed)[1]
+
+    def _inform(self, observed: Observed) -> tuple[Floats, Floats]:
         _, by_logit, by_level, _ = _scores(self, observed, aimed=False)
         tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[:, observed.groups]
         parts = [observed.design * by_logit[:, [number]] for number in range(by_logit.shape[1])]
         scores = np.column_stack([*parts, np.einsum("nc,rnc->nr", by_level, tied)])  # r: rates
         information = scores.T @ (scores * observed.weights[:, None]) + 1e-6 * np.eye(scores.shape[1])
-        rates = slice(-len(tied), None)
-        return np.asarray(np.linalg.pinv(information, hermitian=True)[rates, rates])
+        rates = np.linalg.pinv(information, hermitian=True)[-len(tied) :]
+        return np.asarray(rates[:, -len(tied) :]), np.asarray(scores @ rates.T)
 
 
 def fit_plain(observed: Observed, start: Floats | None = None) -> FlipModel:

@@ -20,7 +20,6 @@ difference (see :func:`~fairsieve.intervals.bound_largest`), so that they can co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -39,7 +38,7 @@ from fairsieve.intervals import (
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.flip_model import transitions
-from fairsieve.label_noise.survey import MOST as MOST_SURVEYED
+from fairsieve.label_noise.needed import Needed, find_needed
 from fairsieve.label_noise.true_classes import CheckedSums
 from fairsieve.metrics import accuracy_from_table, count_table, gaps_from_table, grouped_part, has_enough
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
@@ -47,8 +46,6 @@ from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
 
-FEWEST_CHECKS, MOST_CHECKS = 50, 10_000  # that are advised
-MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 FEW = 10  # people to measure on; rates of fewer are chance
 STEPS = 16  # on the way to the highest rates
 HARMLESS = 0.01  # share of wrong labels up to which labels are taken as given
@@ -156,18 +153,37 @@ class Kinds:
         return np.asarray(masses @ spread).reshape(*masses.shape[:-1], classes, groups, classes)
 
 
-class Claim(NamedTuple):
-    """Whether something can be said for right labels, and what would tell where it cannot.
+class DrawnRows(NamedTuple):
+    """Rows of each kind, and draws of how many there are.
 
     Attributes
     ----------
-    verdict : {"holds", "fails", "cannot tell"}
-    rows : int, optional
-        Rows in all with which it could be told; None where it is told, or where rows alone will not tell.
+    kinds : Kinds
+    masses : array of shape (draws, kinds)
+    imagined : list of arrays
+        Imagined people for each model, see :func:`imagine`.
     """
 
-    verdict: Verdict
-    rows: int | None = None
+    kinds: Kinds
+    masses: Floats
+    imagined: list[Floats]
+
+    def world(self) -> World:
+        """Believe the labels."""
+        kinds = self.kinds
+        return [
+            Counts(kinds.tables(kinds.masses, model), kinds.tables(self.masses, model) + people)
+            for model, people in enumerate(self.imagined)
+        ]
+
+    def move(self, influence: Floats) -> Floats:
+        """Compute by how much each draw moves what the rows have ``influence`` on, (draws, …), by their kinds."""
+        kinds = self.kinds
+        sums = [
+            np.bincount(kinds.kind, each * kinds.judged.weights, len(kinds.masses)) for each in influence.T
+        ]
+        means = np.stack(sums, axis=1) / np.maximum(kinds.masses, 1e-300)[:, None]
+        return np.asarray((self.masses - kinds.masses) @ means)
 
 
 AskedGap = tuple[str, int, int, int]
@@ -292,53 +308,37 @@ class Judgement:
             for group in groups
         ]
 
-    def more_alike(self, first: int = 0, second: int = -1) -> Claim:
+    def more_alike(self, first: int = 0, second: int = -1) -> Verdict:
         """Say whether the second model treats groups more alike."""
         return self._claim("disparity", 0.0, first, second)
 
-    def keeps_accuracy(self, within: float, first: int = 0, second: int = -1) -> Claim:
+    def keeps_accuracy(self, within: float, first: int = 0, second: int = -1) -> Verdict:
         """Say whether the accuracy of the second model is lower by ``within`` at most."""
         return self._claim("accuracy", -within, first, second)
 
-    def _claim(self, name: str, boundary: float, first: int, second: int) -> Claim:
+    def _claim(self, name: str, boundary: float, first: int, second: int) -> Verdict:
         """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
         found = self.change(first, second)[name]
         low, high = found.interval
         below, above = high < boundary, low >= boundary
         if below or above:
-            return Claim("holds" if below == (name == "disparity") else "fails")
-        by_chance, count = self.on_given_labels.change(first, second)[name], len(self.judged.weights)
-        return Claim("cannot tell", rows_needed(found, boundary, by_chance, count, self.basis))
+            return "holds" if below == (name == "disparity") else "fails"
+        return "cannot tell"
 
-    def checks_to_tell(self, first: int = 0, second: int = -1) -> int | None:
-        """Find how many labels, drawn at random, would have to be checked to tell whether groups are more alike.
+    def to_tell(self, small: float = 0.0, first: int = 0, second: int = -1) -> Needed:
+        """Find what would tell whether groups are more alike, or that the change is within ``small``."""
+        return find_needed(self, small, first, second)
 
-        Checks are imagined whose answers are as likely as the estimate has it, twice as many each time, until both of
-        two such draws tell. None where many would not do.
-        """
-        if self.estimate is None:
-            return None
-        chances, rng = _chances(self.estimate), np.random.default_rng(self.judged.seed)
-        turns, order = rng.random((2, len(chances))), rng.permutation(len(chances))
-        passed = np.cumsum(chances, axis=1)[:, :-1]
-        checks = FEWEST_CHECKS
-        while checks <= min(len(chances), MOST_CHECKS):
-            told = []
-            for turn in turns:
-                codes = np.full(len(chances), -1)
-                rows = order[:checks]
-                codes[rows] = (passed[rows] < turn[rows, None]).sum(axis=1)
-                known = replace(self.estimate, unseen=chances, verified_codes=codes, verified_weight=None)
-                worlds = count_by_checks(self.judged, known)
-                again = replace(self, worlds=partial(list, worlds))
-                low, high = again._compare(first, second)["disparity"].interval
-                told.append(high < 0 or low >= 0)
-                if not told[-1]:
-                    break
-            if all(told):
-                return checks
-            checks *= 2
-        return None
+    def knowing(self, labels: Codes, chances: Floats, rows: Codes | None = None) -> Judgement:
+        """Judge as if ``rows`` had been checked, with these labels, and others had these chances; all when None."""
+        if rows is None or self.estimate is None:
+            worlds = [draw_rows(self.judged, labels).world()]
+        else:
+            codes = np.full(len(labels), -1)
+            codes[rows] = labels[rows]
+            known = replace(self.estimate, unseen=chances, verified_codes=codes, verified_weight=None)
+            worlds = count_by_checks(self.judged, known)
+        return replace(self, worlds=partial(list, worlds))
 
     @cached_property
     def enough(self) -> Flags:
@@ -421,17 +421,17 @@ def judge(
     >>> rng = np.random.default_rng(0)
     >>> cells = Cells.of(rng.integers(0, 2, 1000), rng.integers(0, 2, 1000))
     >>> judged = judge(cells, [cells.label_codes, rng.integers(0, 2, 1000)], "equal_opportunity")
-    >>> judged.basis, judged.models[0].accuracy.value, judged.keeps_accuracy(0.01).verdict
+    >>> judged.basis, judged.models[0].accuracy.value, judged.keeps_accuracy(0.01)
     ('given labels', 1.0, 'fails')
     """
     weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     numbers = None if clusters is None else np.unique(clusters, return_inverse=True)[1].reshape(-1)
     judged = Judged(cells, [np.asarray(codes, np.int64) for codes in predictions], weights, numbers, seed)
-    as_given = count_as_given(judged)
-    given = Judgement("given labels", judged, notion, positive, partial(list, [as_given]))
+    drawn = draw_rows(judged)
+    given = Judgement("given labels", judged, notion, positive, partial(list, [drawn.world()]))
     if estimate is None:
         return given
-    basis, worlds = _choose_worlds(judged, estimate, given)
+    basis, worlds = _choose_worlds(judged, estimate, given, drawn)
     if basis == "given labels":
         return given
     flawless: list[int] = []
@@ -441,17 +441,8 @@ def judge(
     return Judgement(basis, judged, notion, positive, worlds, given, tuple(flawless), estimate)
 
 
-def _chances(estimate: CleanRatioEstimate) -> Floats:
-    """Return how likely each class is the true one; where it is not known, as if half as many were wrong as may be."""
-    if estimate.acts:
-        return estimate.true_class
-    wrong, classes = (1 - estimate.interval[0]) / 2, estimate.cells.shape[0]
-    given = np.eye(classes)[estimate.cells.label_codes]
-    return given * (1 - wrong) + (1 - given) * wrong / max(classes - 1, 1)
-
-
 def _choose_worlds(
-    judged: Judged, estimate: CleanRatioEstimate, given: Judgement
+    judged: Judged, estimate: CleanRatioEstimate, given: Judgement, drawn: DrawnRows
 ) -> tuple[Basis, Callable[[], Iterable[World]]]:
     """Choose what right labels are known from."""
     [as_given] = given.worlds()
@@ -461,9 +452,10 @@ def _choose_worlds(
     if estimate.acts and estimate.aimed:
         return "estimate", partial(list, count_by_aim(judged, estimate))
     if estimate.acts:
-        rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows
+        rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows themselves
         rates = [each.spread(groups) for each in estimate.likely_rates]
-        worlds = [undo_flips(as_given, each.likeliest, each.draw(rng, DRAWS)) for each in rates]
+        again = [each.draw(rng, drawn.move(each.influence)) for each in rates]
+        worlds = [undo_flips(as_given, each.likeliest, new) for each, new in zip(rates, again, strict=True)]
         # Rows of which none was checked are judged by the rates that the checks of others show.
         return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates[:, groups])])
     if 1 - estimate.interval[0] > HARMLESS:
@@ -542,14 +534,11 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
 # ---- Counts by true class
 
 
-def count_as_given(judged: Judged, labels: Codes | None = None) -> World:
-    """Believe the labels, those given or others."""
+def draw_rows(judged: Judged, labels: Codes | None = None) -> DrawnRows:
+    """Draw the rows again, by their labels as given or others."""
     kinds, rng = judged.kinds(labels=labels), np.random.default_rng(judged.seed)
     masses = kinds.draw(rng, DRAWS)
-    return [
-        Counts(kinds.tables(kinds.masses, model), kinds.tables(masses, model) + imagine(kinds, rng, DRAWS))
-        for model in range(len(judged.predictions))
-    ]
+    return DrawnRows(kinds, masses, [imagine(kinds, rng, DRAWS) for _ in judged.predictions])
 
 
 def imagine(kinds: Kinds, rng: np.random.Generator, times: int) -> Floats:
@@ -611,28 +600,5 @@ def count_by_aim(judged: Judged, estimate: CleanRatioEstimate) -> list[World]:
     """Take labels that look wrong on purpose for the other class, as surely as is usual, more and less so."""
     wrong, likeliest = estimate.wrong, estimate.true_class.argmax(axis=1)
     given = judged.cells.label_codes
-    return [count_as_given(judged, np.where(wrong > chance, likeliest, given)) for chance in SURELY_WRONG]
-
-
-# ---- What would tell
-
-
-def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int, basis: Basis) -> int | None:
-    """Compute with how many rows an interval would end before a boundary; None where rows alone will not do it.
-
-    Chance narrows with the root of the rows. What is left, by which the interval is wider than it is ``by_chance``,
-    is not known of the labels and stays; but for an estimate, which narrows too as long as it looks at all rows.
-    """
-    room, half = abs(found.value - boundary), _reach(found, boundary)
-    chance = min(_reach(by_chance, by_chance.value + boundary - found.value), half)
-    left = room - (half - chance)
-    if left > chance / math.sqrt(MOST_TIMES):
-        return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
-    with_estimate = rows * (half / max(room, 1e-12)) ** 2
-    return math.ceil(with_estimate) if basis == "estimate" and with_estimate <= MOST_SURVEYED else None
-
-
-def _reach(found: Score, boundary: float) -> float:
-    """Return how far an interval reaches from its value towards a boundary."""
-    low, high = found.interval
-    return high - found.value if found.value < boundary else found.value - low
+    labels = [np.where(wrong > chance, likeliest, given) for chance in SURELY_WRONG]
+    return [draw_rows(judged, each).world() for each in labels]

@@ -22,7 +22,7 @@ import numpy as np
 
 from fairsieve.intervals import Score, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.judgement import rows_needed
+from fairsieve.label_noise.needed import rows_needed
 from fairsieve.report.text import load_sentences, upper
 from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.audits import Audit, PredictionAudit
@@ -430,23 +430,25 @@ def _steps(run: TableRun) -> Iterator[Step]:
         other = "plain" if choice.stored == "fair" else "fair"
         words = training_command(asked, {"tolerance": None if other == "plain" else tolerance})
         yield Step("store_other", {"other": other, "words": words, "tolerance": tolerance})
-    elif choice.outcome == "cannot-tell" and choice.rows:
-        yield Step("more_rows", {"more": choice.rows - len(run.evaluation.cells)})
     elif choice.outcome == "cannot-tell":
-        yield review_step(asked, max(50, 10 * math.ceil((choice.checks or 0) / 10)))
+        needed = choice.needed
+        if needed.rows:
+            yield Step("more_rows", {"more": needed.rows - len(run.evaluation.cells)})
+        if needed.together or not needed.rows:
+            yield review_step(asked, max(50, 10 * math.ceil((needed.checks or 0) / 10)))
 
 
 def _models(run: TableRun) -> Iterator[TableVerdict]:
     """Judge the fair model beside the plain one, as the choice did."""
     evaluation, choice = run.evaluation, run.choice
     facts = {"run": run, "price": choice.price}
-    kept = evaluation.judged.keeps_accuracy(choice.price, 0, 1).verdict
+    kept = evaluation.judged.keeps_accuracy(choice.price, 0, 1)
     yield TableVerdict("accuracy", kept, *choice.change["accuracy"], facts)
     if not evaluation.gaps:
         yield TableVerdict("fairness", "cannot tell", kind="fairness_of_few")
         return
     ends = [gap_facts(evaluation, gap, gap.at_once[model]) for model, gap in enumerate(evaluation.widest)]
-    alike = evaluation.judged.more_alike(0, 1).verdict
+    alike = evaluation.judged.more_alike(0, 1)
     yield TableVerdict("fairness", alike, *choice.change["disparity"], {"run": run, "gaps": ends})
 
 

@@ -23,7 +23,8 @@ from sklearn.metrics import average_precision_score
 from fairsieve import notions
 from fairsieve.intervals import NORMAL, Score, average_of_shares, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.judgement import Judgement, judge, rows_needed
+from fairsieve.label_noise.judgement import Judgement, judge
+from fairsieve.label_noise.needed import NOTHING, Needed
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.tabular.policy import POLICY
@@ -588,8 +589,8 @@ class Choice:
         Accuracy and disparity of the fair model less those of the plain one.
     price : float
         The accuracy that fairness may cost.
-    rows, checks : int or None
-        How many rows, or checked labels, in all would tell; None where they would not, or where it is told.
+    needed : Needed
+        How many rows, or checked labels, in all would tell; of neither where they would not, or where it is told.
     """
 
     outcome: Chosen
@@ -597,8 +598,7 @@ class Choice:
     stored: str
     change: dict[str, Score]
     price: float
-    rows: int | None = None
-    checks: int | None = None
+    needed: Needed = NOTHING
 
 
 def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
@@ -614,21 +614,23 @@ def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
     choice = Choice(outcome=outcome, why=why, stored=stored, change=change, price=price)
     if outcome != "cannot-tell" or not evaluation.gaps:
         return choice
-    rows, checks = _needed(evaluation, change)
-    return replace(choice, rows=rows, checks=checks)
+    needed = evaluation.judged.to_tell(_small(evaluation), 0, 1)
+    if needed.rows is not None and needed.rows > POLICY.most_rows:
+        needed = NOTHING if needed.together else needed._replace(rows=None)
+    return replace(choice, needed=needed)
 
 
 def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
     """Say which model is better, where the intervals do."""
     accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
-    fairer = evaluation.judged.more_alike(0, 1).verdict
+    fairer = evaluation.judged.more_alike(0, 1)
     small = _small(evaluation)
     if is_useless(evaluation, 1):
         return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
     if not evaluation.gaps:  # no two groups have enough people to be compared
         return "cannot-tell", "unknown"
     if fairer == "holds":
-        kept = evaluation.judged.keeps_accuracy(price, 0, 1).verdict
+        kept = evaluation.judged.keeps_accuracy(price, 0, 1)
         return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
     if accuracy[0] > 0:
         if disparity[1] <= small:
@@ -656,16 +658,3 @@ def _loses(change: dict[str, Score]) -> bool:
     """Return whether a fair model is measured to gain nothing and to lose something: never kept, whatever is named."""
     accuracy, disparity = change["accuracy"].value, change["disparity"].value
     return accuracy <= 0 <= disparity and accuracy != disparity
-
-
-def _needed(evaluation: Evaluation, change: dict[str, Score]) -> tuple[int | None, int | None]:
-    """Compute how many rows, or checked labels, would tell that the fair model is fairer, or that nothing changes."""
-    judged, score, small = evaluation.judged, change["disparity"], _small(evaluation)
-    count = len(evaluation.cells)
-    rows = [judged.more_alike(0, 1).rows]
-    if abs(score.value) < small:  # then the interval has to fit between two changes that do not matter
-        given = judged.on_given_labels.change(0, 1)["disparity"]
-        ends = [rows_needed(score, end, given, count, judged.basis) for end in (-small, small)]
-        rows.append(None if None in ends else max(each for each in ends if each is not None))
-    able = [each for each in rows if each is not None and count < each <= POLICY.most_rows]
-    return min(able, default=None), judged.checks_to_tell(0, 1)

@@ -1,0 +1,186 @@
+"""How many rows, or checked labels, would tell what cannot be told yet.
+
+The reach of an interval, half its width, has parts of its own: chance, which narrows with the root of the rows, and
+what is not known of the labels, which narrows with the checks. Both are seen by imagining right labels that are as
+likely as the estimate has it: of all rows, or of some that are checked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fairsieve.intervals import NORMAL, Score
+from fairsieve.label_noise.survey import MOST as MOST_SURVEYED
+from fairsieve.selection.cells import Codes, Floats
+
+if TYPE_CHECKING:
+    from fairsieve.label_noise.judgement import Basis, Judgement
+
+FEWEST_CHECKS, MOST_CHECKS = 50, 10_000  # that are imagined
+MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
+LIKELY = 0.8  # chance that it is told by then
+LEARNT = (
+    1.5  # times the spread of checks whose chances are known: those that are learnt from checks are less good
+)
+
+
+class Needed(NamedTuple):
+    """What would tell.
+
+    Attributes
+    ----------
+    rows, checks : int or None
+        How many in all, of either alone; None where no number of them would do.
+    together : bool
+        Whether it takes both.
+    """
+
+    rows: int | None = None
+    checks: int | None = None
+    together: bool = False
+
+
+NOTHING = Needed()
+
+
+def find_needed(judged: Judgement, small: float = 0.0, first: int = 0, second: int = -1) -> Needed:
+    """Find what would tell whether groups are more alike, or that the change is within ``small``.
+
+    What is told by then is not known yet: the change may come out anywhere that today's interval leaves open, sooner
+    where it is small. Enough is what tells most of these outcomes.
+    """
+    (low, high), count = judged.change(first, second)["disparity"].interval, len(judged.judged.weights)
+    reach, usual = (high - low) / 2, judged.models[first].disparity.value
+    needed = telling_reach((low + high) / 2, reach, small, max(usual, small))
+    if judged.estimate is None:  # the labels are believed
+        return Needed(_times(count, reach / needed))
+    imagined = _Imagined(judged, first, second)
+    right = min(imagined.reach(), reach)
+    alone = _more_rows(judged, reach, right, needed)
+    if right <= needed:
+        checks = imagined.checks(needed**2 - right**2, right)
+        return Needed(_times(count, alone), checks if checks and checks <= count else None)
+    # Not even if all labels were known to be right: half of what is open is left to the rows, and half to the checks.
+    both = math.sqrt(2) * right / needed
+    if alone is not None and alone <= both:
+        return Needed(_times(count, alone))
+    rows, checks = _times(count, both), imagined.checks(needed**2 / 2, right)
+    if rows is None or checks is None or checks > min(rows, MOST_CHECKS):
+        return NOTHING
+    return Needed(rows, checks, together=True)
+
+
+def telling_reach(centre: float, reach: float, small: float, usual: float) -> float:
+    """Find how far an interval may reach so that it is likely to tell.
+
+    It tells where it lies on one side of 0, or within ``small`` of it. What it is then around is not known: today's
+    interval around ``centre`` says it, and that a change is seldom larger than is ``usual``.
+
+    >>> [round(telling_reach(centre, 0.1, 0.02, 0.1), 3) for centre in (0.0, 0.05, 0.09)]
+    [0.016, 0.018, 0.039]
+    """
+    low, high, error, normal = 0.0, reach, reach / NORMAL, NormalDist()
+    weight = usual**2 / (usual**2 + error**2)
+    for _ in range(40):
+        middle = (low + high) / 2
+        known = min((middle / reach) ** 2, 1 - 1e-9)  # the part of what will be known that is known today
+        mean = centre * (known + weight * (1 - known))
+        spread = (1 - known) * math.sqrt(weight * error**2 + (middle / NORMAL) ** 2 / (1 - known))
+        beyond = 1 - normal.cdf((middle - mean) / spread) + normal.cdf((-middle - mean) / spread)
+        inner = max(small - middle, 0.0)
+        within = normal.cdf((inner - mean) / spread) - normal.cdf((-inner - mean) / spread)
+        low, high = (middle, high) if beyond + within >= LIKELY else (low, middle)
+    return max(low, 1e-9)
+
+
+def _times(count: int, times: float | None) -> int | None:
+    """Return how many rows there are in all, where their root has to grow so many times."""
+    return None if times is None or times**2 > MOST_TIMES else max(math.ceil(count * times**2), count + 1)
+
+
+def _more_rows(judged: Judgement, reach: float, right: float, needed: float) -> float | None:
+    """Find how many times the root of the rows has to grow, if no label is checked; None where that would not do."""
+    if judged.basis == "bounds":  # what is not known of the labels stays, however many rows there are
+        low, high = judged.on_given_labels.change()["disparity"].interval
+        chance = min((high - low) / 2, reach)
+        left = needed - (reach - chance)
+        return chance / left if left > 0 else None
+    times, unknown = reach / needed, reach**2 - right**2
+    # An estimate narrows too, until there are more rows than it looks at; checks do not.
+    most = max(MOST_SURVEYED / len(judged.judged.weights), 1.0) if judged.basis == "estimate" else 1.0
+    if times**2 <= most:
+        return times
+    left = needed**2 - unknown / most
+    return right / math.sqrt(left) if left > 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Imagined:
+    """Right labels that are as likely as the estimate has it."""
+
+    judged: Judgement
+    first: int
+    second: int
+
+    @cached_property
+    def chances(self) -> Floats:
+        """How likely each class is the true one; where it is not known, as if as many were wrong as may be."""
+        estimate = self.judged.estimate
+        assert estimate is not None
+        if estimate.acts:
+            return estimate.true_class
+        wrong, classes = 1 - estimate.interval[0], estimate.cells.shape[0]
+        given = np.eye(classes)[estimate.cells.label_codes]
+        return np.asarray(given * (1 - wrong) + (1 - given) * wrong / max(classes - 1, 1))
+
+    @cached_property
+    def labels(self) -> Codes:
+        """Labels drawn by these chances."""
+        turns = np.random.default_rng(self.judged.judged.seed).random(len(self.chances))
+        return np.asarray((np.cumsum(self.chances, axis=1)[:, :-1] < turns[:, None]).sum(axis=1))
+
+    def reach(self, checks: int | None = None) -> float:
+        """Compute how far the interval of the change reaches where so many of them are checked; all when None."""
+        order = np.random.default_rng(self.judged.judged.seed + 1).permutation(len(self.labels))
+        judged = self.judged.knowing(self.labels, self.chances, None if checks is None else order[:checks])
+        low, high = judged.change(self.first, self.second)["disparity"].interval
+        return (high - low) / 2
+
+    def checks(self, room: float, right: float) -> int | None:
+        """Find how many checks leave no more than ``room`` of the reach's square, beyond that of right labels."""
+        checks, most = FEWEST_CHECKS, min(len(self.labels), MOST_CHECKS)
+        while checks <= most:
+            left = LEARNT * (self.reach(checks) ** 2 - right**2)
+            if left <= room:
+                return checks
+            checks *= 2
+        if room <= 0:
+            return None
+        return math.ceil(checks / 2 * left / room) if checks > FEWEST_CHECKS else None
+
+
+def rows_needed(found: Score, boundary: float, by_chance: Score, rows: int, basis: Basis) -> int | None:
+    """Compute with how many rows an interval would end before a boundary; None where rows alone will not do it.
+
+    Chance narrows with the root of the rows. What is left, by which the interval is wider than it is ``by_chance``,
+    is not known of the labels and stays; but for an estimate, which narrows too as long as it looks at all rows.
+    """
+    room, half = abs(found.value - boundary), _reach(found, boundary)
+    chance = min(_reach(by_chance, by_chance.value + boundary - found.value), half)
+    left = room - (half - chance)
+    if left > chance / math.sqrt(MOST_TIMES):
+        return max(math.ceil(rows * (chance / left) ** 2), rows + 1)
+    with_estimate = rows * (half / max(room, 1e-12)) ** 2
+    return math.ceil(with_estimate) if basis == "estimate" and with_estimate <= MOST_SURVEYED else None
+
+
+def _reach(found: Score, boundary: float) -> float:
+    """Return how far an interval reaches from its value towards a boundary."""
+    low, high = found.interval
+    return high - found.value if found.value < boundary else found.value - low
