@@ -576,8 +576,22 @@ def test_fits_in_threads_leave_blas_as_it_was(data):
 
     from threadpoolctl import threadpool_info, threadpool_limits
 
+    from fairsieve.training.linear_rows import one_thread
+
+    def threads():
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
     with threadpool_limits(limits=2, user_api="blas"):
-        before = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+        before = threads()
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _: fit(data, clean_ratio=1.0, tolerance=0.1), range(6)))
-        assert [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"] == before
+        assert threads() == before
+        # The one that came first leaves first, and the other one, in another thread, last.
+        first, second = one_thread("blas"), one_thread("blas")
+        with ThreadPoolExecutor(1) as other:
+            first.__enter__()
+            other.submit(second.__enter__).result()
+            first.__exit__(None, None, None)
+            assert set(threads()) == {1}
+            other.submit(second.__exit__, None, None, None).result()
+        assert threads() == before

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from fairsieve import ShardedBatchSampler
+from fairsieve import SamplingMethod, ShardedBatchSampler
 from fairsieve.errors import InvalidInputError, WorkerError
 from fairsieve.sampling.sharded import ShardedPlan, Workers
 from fairsieve.selection.cells import Cells
@@ -153,6 +153,8 @@ def failures(rank, out):
     attempt("a NaN", lambda s: s.update_losses([0.1, float("nan" if rank == 1 else 2), *[0.5] * 8]))
     attempt("a setting", fine, seed=rank // 2)
     attempt("a fairness", fine, fairness=None if rank == 3 else "equalized_odds")
+    method = SamplingMethod(momentum=0.9 if rank == 1 else 0.5)
+    attempt("a method", fine, method=method)
     attempt("a shape", lambda s: s.update(torch.zeros(10 - (rank == 2))))
     attempt("an epoch", lambda s: (s.set_epoch(rank), fine(s)))
     attempt("never comes", lambda s: time.sleep(4) if rank == 2 else fine(s))

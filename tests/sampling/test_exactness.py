@@ -44,7 +44,7 @@ def test_a_rank_that_fails_stops_all(outcome):
         assert rank == 1 or f"rank {rank} stops because rank 1 failed with InvalidInputError" in message
         _, message, _ = told(outcome, rank)["a shape"]
         assert "outputs must be the logits of all 10 samples" in message
-        for name, words in (("a setting", "seed"), ("a fairness", "fairness")):
+        for name, words in (("a setting", "seed"), ("a fairness", "fairness"), ("a method", "method")):
             kind, message, seconds = told(outcome, rank)[name]
             assert kind == "InvalidInputError"
             assert f"{words} must be the same on all workers; it is " in message

@@ -19,9 +19,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+import threadpoolctl  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.inputs import dense
@@ -496,7 +496,17 @@ def one_thread(kind: str) -> Iterator[None]:
             if inside > 1:
                 _limits[key] = inside - 1, limiter
             else:
+                # threadpoolctl 3.8 lets no thread but the one that set OpenBLAS' limit change it: that may be another.
+                _give_openblas_free()
                 limiter.restore_original_limits()
+                _give_openblas_free()
+
+
+def _give_openblas_free() -> None:
+    """Let any thread change how many threads OpenBLAS uses."""
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
@@ -523,7 +533,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 @cache
 def _libraries(kind: str) -> Any:
     """Return the libraries of this process that have threads; looking for them takes some milliseconds."""
-    return ThreadpoolController().select(user_api=kind)
+    return threadpoolctl.ThreadpoolController().select(user_api=kind)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
