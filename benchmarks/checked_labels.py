@@ -50,7 +50,7 @@ def on_nhanes(asked: argparse.Namespace) -> None:
     everybody = load_nhanes(asked.condition, sensitive=asked.nhanes)
     truth = everybody.with_labels(everybody.truth)
     found: dict[int, list[tuple[float, float]]] = {}
-    for seed in range(asked.draws):
+    for seed in range(asked.first, asked.first + asked.draws):
         people = plant_errors(everybody, asked.errors, seed)
         order = np.random.default_rng(seed).permutation(len(people))
         train, test = people.take(order[:3000]), truth.take(order[3000:])
@@ -74,14 +74,15 @@ def on_nhanes(asked: argparse.Namespace) -> None:
         means, less = np.mean(values, axis=0), np.array(values) - without  # the same draws
         errors = less.std(axis=0, ddof=1) / np.sqrt(asked.draws)
         print(
-            f"{checked:4} checked  accuracy {means[0]:.3f}  EO {means[1]:.3f}, a change of "
-            f"{less[:, 1].mean():+.3f} ± {errors[1]:.3f}"
+            f"{checked:4} checked  accuracy {means[0]:.4f}, a change of {less[:, 0].mean():+.4f} ± {errors[0]:.4f}  "
+            f"EO {means[1]:.4f}, a change of {less[:, 1].mean():+.4f} ± {errors[1]:.4f}"
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first draw of NHANES")
     parser.add_argument("--nhanes", choices=("race", "sex", "age"))
     parser.add_argument("--condition", choices=("obesity", "diabetes"), default="obesity")
     parser.add_argument("--errors", choices=("given", "one-group", "by-class"), default="given")

@@ -22,10 +22,12 @@ from fairsieve import (
     Samples,
     SieveClassifier,
     equalized_odds_disparity,
+    estimate_clean_ratio,
     fairness_scorer,
 )
-from fairsieve.data import flip_margin, make_synthetic
+from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.label_noise.verified import gain_on_checked
 from fairsieve.metrics import accuracy
 
 DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
@@ -124,6 +126,48 @@ def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
         known = clone(fitted).fit(DATA.features, corrected, **GIVEN)
     agree = np.mean(fitted.predict(TEST.features) == known.predict(TEST.features))
     assert agree > 0.96
+
+
+def test_a_model_is_kept_that_is_fairer_without_checks():
+    """Either the model is no less fair by both judgements, or it is the one that is found without the checks."""
+    kept, changes = 0, []
+    for seed in range(6):
+        data = make_synthetic(1200, seed=seed)
+        given = flip_uniform(data, np.array([[0.0, 0.0], [0.3, 0.1]]), seed=seed).labels
+        models = []
+        for verified in (None, checked_rows(60, data, seed)):
+            model = FairRobustClassifier(random_state=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FairsieveWarning)
+                model.fit(data.features, given, sensitive_features=data.groups, verified_labels=verified)
+            models.append(model)
+        without, checked = (model.predict(TEST.features) for model in models)
+        assert models[1].estimate_.verified.checked.sum() == 60
+        kept += bool((without == checked).all())
+        groups = {"sensitive_features": TEST.groups}
+        wide = [equalized_odds_disparity(TEST.labels, found, **groups) for found in (without, checked)]
+        changes.append(wide[1] - wide[0])
+        place = models[1].path_index_
+        assert models[1].path_["gap"][place] == models[1].at(tolerance=models[1].path_["gap"][place]).gap_
+        assert (models[1].stopped_ == "met") == (models[1].path_["gap"][place] <= models[1].tolerance_)
+    assert kept > 0
+    assert np.mean(changes) <= 0.01
+
+
+def test_a_gain_is_what_the_checked_rows_say_where_all_are_checked():
+    """Then the chances of rows that nobody checked say nothing; few checks leave it open."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 2, (2, 1200))
+    for verified, low, high in ((DATA.labels, 0.0, 0.01), (checked_rows(12), 0.1, 0.4)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairsieveWarning)
+            found = estimate_clean_ratio(
+                DATA.features, NOISY.labels, **GIVEN, verified_labels=verified, random_state=0
+            )
+        gain, off = gain_on_checked(found, first, second, np.ones(1200))
+        expected = accuracy(DATA.labels, first) - accuracy(DATA.labels, second)
+        assert abs(gain - expected) < (1e-9 if verified is DATA.labels else 3 * off)
+        assert low < off < high
 
 
 def test_three_classes_and_three_groups():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -27,10 +27,16 @@ from fairsieve.inputs import (
     read_seed,
     warn_of_groups,
 )
-from fairsieve.label_noise.estimate import Rule, estimate_with_rule, warn_if_inconclusive
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Rule, estimate_with_rule, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions
 from fairsieve.label_noise.survey import content_folds
-from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio, suspects_of
+from fairsieve.label_noise.verified import (
+    Verification,
+    check_verification,
+    gain_on_checked,
+    refuse_known_ratio,
+    suspects_of,
+)
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import draw_rows
@@ -39,10 +45,10 @@ from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.points import Point, Solution
+from fairsieve.training.points import SURE, Point, Solution
 from fairsieve.training.ratio_search import SolverSettings
 from fairsieve.training.rows import Table
-from fairsieve.training.solver import MANY, Folds, solve
+from fairsieve.training.solver import MANY, Folds, keep_fairer, solve
 from fairsieve.validation import check_positive, is_dask
 
 FOLDS = 5
@@ -256,12 +262,6 @@ class FairRobustClassifier(FairEstimator):
         )
         cells = checked.data.cells
         check_two_classes(rule, cells)
-        without = np.inf
-        if verified is not None and verified.enough and (verified.codes < 0).any():
-            samples = X, y, sensitive_features, sample_weight
-            if table is not None:  # the sample represents all rows
-                samples = checked.data.features, checked.data.labels, checked.data.groups, None
-            without = self._gap_without(*samples)
         _check_classes(cells)
         _check_sizes(checked.data.features)
         if sensitive_features is not None and self.fairness is not None:
@@ -271,19 +271,18 @@ class FairRobustClassifier(FairEstimator):
         rows = self._prepare_rows(table, checked, chances_of)
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(
-                cells,
-                compared,
-                clean_ratio=rows.clean_ratio,
-                threshold=rule,
-                report=report,
-                ceiling=without if compared else np.inf,
+                cells, compared, clean_ratio=rows.clean_ratio, threshold=rule, report=report
             )
             solution = solve(rows.roles, settings, rows.folds, rows.ridge)
-            if rows.arrangement is not None:
-                arranged = cast("LinearRows", rows.roles.given)
-                solution = rows.arrangement.restore(solution, rows.looked_at, arranged)
-        self.ridge_ = rows.ridge
-        self._remember(solution, settings, checked, rows.clean_ratio)
+        self.ridge_, clean_ratio = rows.ridge, rows.clean_ratio
+        can_choose = compared and self.tolerance is None and solution.stopped != "interrupted"
+        if can_choose and verified is not None and verified.enough and (verified.codes < 0).any():
+            solution = self._keep_fairer(checked, rows, settings, solution)
+        if rows.arrangement is not None:
+            solution = rows.arrangement.restore(
+                solution, rows.looked_at, cast("LinearRows", rows.roles.given)
+            )
+        self._remember(solution, settings, checked, clean_ratio)
         self._list_doubted(table, checked, rows, solution)
         self._tell()
         return self
@@ -302,12 +301,20 @@ class FairRobustClassifier(FairEstimator):
             checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
         return table, checked, check_verification(checked, labels, weight)
 
-    def _prepare_rows(self, table: PartTable | None, checked: Checked, chances_of: Rule | None) -> _Rows:
-        """Say in which roles rows are solved for: believed, corrected, left out, arranged, dealt to folds."""
+    def _prepare_rows(
+        self, table: PartTable | None, checked: Checked, chances_of: Rule | None, like: _Rows | None = None
+    ) -> _Rows:
+        """Say in which roles rows are solved for: believed, corrected, left out, arranged, dealt to folds.
+
+        Where they were prepared before, they are arranged ``like`` that.
+        """
         believed, given, clean_ratio = self._believe(checked)
         looked_at, arranged, arrangement = given, checked, None
         if table is None and self.device in (None, "cpu") and given.samples * given.columns <= MOST_ARRANGED:
             arrangement = Arrangement.of(checked, believed.host_labels)
+        if like is not None:
+            arrangement = like.arrangement
+        if arrangement is not None:
             arranged = arrangement.arrange(checked)
             given = arrangement.relabel(looked_at, LinearRows.of(arranged.data, arranged.weights).near_zero())
             believed = given if believed is looked_at else arrangement.relabel(believed, given)
@@ -364,7 +371,7 @@ class FairRobustClassifier(FairEstimator):
                 for table in solution.together
             ]
             self.comparison_ = self._comparisons[chosen]
-        self.is_plain_ = self._prefers_plain()
+        self.is_plain_ = self._prefers_plain() if solution.is_plain is None else solution.is_plain
         cells = checked.data.cells
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
         self.plain_model_ = self._at_threshold(
@@ -398,16 +405,37 @@ class FairRobustClassifier(FairEstimator):
             ]
             self._keep_doubts(dict(enumerate(doubts)))
 
-    def _gap_without(self, *samples: Any) -> float:
-        """Return the widest gap that training without the checked labels leaves, as it judges itself.
+    def _keep_fairer(
+        self, checked: Checked, rows: _Rows, settings: SolverSettings, solution: Solution
+    ) -> Solution:
+        """Return what is found without the checked labels, where what is found with them is not surely as fair.
 
-        Better labels make more accuracy visible, which the default tolerance would trade for wider gaps. What somebody
-        checked shall not make a model less fair.
+        A few checks change what is believed of all rows, and so which model looks fair. Neither judgement is sure, and
+        what somebody checked shall not make a model less fair: so the model with checks is taken if its gap is no wider
+        in either. But where the checks say that this would cost more accuracy than fairness may cost, labels are wrong
+        in such a way that what is seen without checks means little.
         """
-        if self.tolerance is not None or self.fairness is None:
-            return float("inf")
+        other = clone(self).set_params(verbose=0)
         with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
-            return float(clone(self).set_params(verbose=0).fit(*samples).gap_)
+            other._estimate(checked, None)
+        before = other._prepare_rows(None, checked, None, rows)
+        settings = replace(settings, report=lambda _: None)
+        without = solve(
+            before.roles, replace(settings, clean_ratio=before.clean_ratio), before.folds, before.ridge
+        )
+        estimate, most = cast("CleanRatioEstimate", self.estimate_), self.max_accuracy_loss
+        weights = np.ones(len(checked.data)) if checked.weights is None else checked.weights
+        place = slice(None) if rows.arrangement is None else rows.arrangement.place
+
+        def is_better(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> bool:
+            gain, error = gain_on_checked(estimate, ours[place], theirs[place], weights)
+            return most is not None and gain - SURE * error > most
+
+        roles = (rows.roles, rows.folds), (before.roles, before.folds)
+        kept = keep_fairer(solution, without, *roles, settings, is_better)
+        if kept is not solution:
+            self.ridge_, self.left_out_ = before.ridge, other.left_out_
+        return kept
 
     def _check_fairness(self, checked: Checked, sensitive_features: Any) -> bool:
         """Say whether groups are to be compared; warn where that was asked for and cannot be."""

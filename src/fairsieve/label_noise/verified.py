@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells, missing_in, unmasked
 from fairsieve.training.linear_model import log_probabilities
 from fairsieve.validation import shown
+
+if TYPE_CHECKING:
+    from fairsieve.label_noise.estimate import CleanRatioEstimate
 
 Floats = NDArray[np.float64]
 
@@ -173,6 +176,27 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
             FairsieveWarning,
             stacklevel=4,
         )
+
+
+def gain_on_checked(
+    estimate: CleanRatioEstimate, first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats
+) -> tuple[float, float]:
+    """Estimate how much more often the first of two models predicts the true class, and the standard error of that.
+
+    All rows count by their chances, and how far these are off is seen on the checked rows, for chances that were not
+    learnt from the row itself. One more check, which says the opposite, is imagined: a few may agree by chance.
+    """
+    codes, unseen = estimate.verified_codes, estimate.unseen
+    if codes is None or unseen is None:
+        raise ValueError("nothing was learnt from checked labels")
+    every, rows = np.arange(len(codes)), np.flatnonzero(codes >= 0)
+    expected = unseen[every, first] - unseen[every, second]
+    checks = np.ones(len(rows)) if estimate.verified_weight is None else estimate.verified_weight[rows]
+    seen = (first == codes)[rows].astype(float) - (second == codes)[rows]
+    off, size = seen - expected[rows], checks.sum() ** 2 / (checks**2).sum()
+    mean = float(np.average(off, weights=checks))
+    variance = float(np.average((off - mean) ** 2, weights=checks)) + 1 / size
+    return float(np.average(expected, weights=weights)) + mean, float(np.sqrt(variance / size))
 
 
 # ---- Which labels to check

@@ -99,6 +99,8 @@ class Solution:
         Whether accuracies and gaps were measured on rows that the models did not see.
     together : list of arrays of shape (classes, groups, classes, classes)
         For each point, how often the plain model and it predict which classes together.
+    is_plain : bool, optional
+        Whether the plain model is to be stored; None where nothing but the comparison with it says so.
     """
 
     points: list[Point]
@@ -110,6 +112,12 @@ class Solution:
     n_iter: int
     held_out: bool
     together: list[Floats]
+    is_plain: bool | None = None
+
+    @property
+    def stored(self) -> Point:
+        """The point that is stored: the plain model, where the one that was chosen is no fairer."""
+        return self.plain if self.chosen.gap >= self.plain.gap else self.chosen
 
 
 def front(points: list[Point]) -> list[Point]:
@@ -136,15 +144,13 @@ def choose_bargain(
     most = settings.max_accuracy_loss
     if most is None or settings.clean_ratio < 1.0:  # wrong labels hide what is lost
         most = np.inf
-    widest = max(tolerance, settings.ceiling, min(point.gap for point in points))
-    within = [pair for pair in zip(points, together, strict=True) if pair[0].gap <= widest]
     bargains: list[tuple[float, int, Trained]] = []
-    for point, table in within:
+    for point, table in zip(points, together, strict=True):
         gain, error = max(accuracy_gain(table), accuracy_gain(alike(table)))
         if SURE * error - gain <= most:
             bargains.append((max(point.gap, tolerance) - WORTH * gain, len(bargains), point))
     if not bargains:
-        return max((point for point, _ in within), key=lambda point: point.accuracy)
+        return max(points, key=lambda point: point.accuracy)
     return min(bargains, key=lambda each: each[:2])[2]
 
 

@@ -9,7 +9,6 @@ is at most ``tolerance``, or when no move of any length helps.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -109,8 +108,6 @@ class SolverSettings:
         The gap that may remain; by default .02, at a limited cost.
     max_accuracy_loss : float, optional
         What the default tolerance may cost.
-    ceiling : float
-        A gap that is not exceeded, where no tolerance is named and any point stays within it.
     clean_ratio : float
         Below 1, rows are selected by their loss.
     threshold : ThresholdRule
@@ -126,7 +123,6 @@ class SolverSettings:
     classes: int = 2
     tolerance: float | None = None
     max_accuracy_loss: float | None = None
-    ceiling: float = math.inf
     clean_ratio: float = 1.0
     threshold: ThresholdRule = field(default_factory=ThresholdRule)
     max_iter: int = 200

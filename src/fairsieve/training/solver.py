@@ -20,7 +20,7 @@ paper, and the points of the path by all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -34,7 +34,14 @@ from fairsieve.selection.search import budget_used
 from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
 from fairsieve.training.linear_rows import one_thread
 from fairsieve.training.newton import Newton, Step
-from fairsieve.training.points import Model, Point, Solution, choose_bargain, front, strip
+from fairsieve.training.points import (
+    Model,
+    Point,
+    Solution,
+    choose_bargain,
+    front,
+    strip,
+)
 from fairsieve.training.ratio_search import (
     TOLERANCE,
     Budget,
@@ -130,6 +137,45 @@ def solve(table: Table, settings: SolverSettings, folds: Folds | None = None, ri
     return whole.run(coarse, whole.sides[0].plain.adapt(few.sides[0].plain, Step(*few.plain_models[0][:3])))
 
 
+def keep_fairer(
+    ours: Solution,
+    others: Solution,
+    here: tuple[Table, Folds | None],
+    there: tuple[Table, Folds | None],
+    settings: SolverSettings,
+    is_better: Callable[[NDArray[np.int64], NDArray[np.int64]], bool],
+) -> Solution:
+    """Return what was found by one judgement of labels, if its gap is no wider than that of the other, by both.
+
+    Otherwise return what the others found, judged by ours, unless ours ``is_better`` all the same.
+
+    Parameters
+    ----------
+    ours, others : Solution
+    here, there : pairs of Table and Folds
+        The same rows, as labels are judged for each; those of the others are in memory.
+    settings : SolverSettings
+    is_better : callable
+        Says so by the classes that our model and the other predict for each row.
+    """
+    judges = [_Solver(table, settings, folds, 1.0) for table, folds in (here, there)]
+    mine, theirs = ([judge.measure_again(each.stored) for judge in judges] for each in (ours, others))
+    is_as_fair = all(own.gap <= other.gap for own, other in zip(mine, theirs, strict=True))
+    if is_as_fair or is_better(*(judges[1].predict(each[1]) for each in (mine, theirs))):
+        return ours
+    chosen = judges[0].measure_again(others.chosen)
+    rest = [point for point in ours.points if point.gap > chosen.gap or point.accuracy < chosen.accuracy]
+    points = front([*rest, chosen])
+    return replace(
+        ours,
+        points=points,
+        chosen=chosen,
+        stopped="met" if chosen.gap <= ours.tolerance else "cost",
+        together=[judges[0].predict_together(ours.plain, point) for point in points],
+        is_plain=others.stored is others.plain,
+    )
+
+
 class _Solver:
     """The solver at work; its columns are measured ``like`` those of another."""
 
@@ -146,7 +192,7 @@ class _Solver:
         self.settings, self.sides = settings, [_Side(table, table, ridge, like)]
         for inside, outside in [] if folds is None else folds.split(table):
             self.sides.append(_Side(inside, outside, ridge, self.sides[0].plain))
-        self.first = 0 if folds is None else 1  # of the models that are judged
+        self.folds, self.first = folds, 0 if folds is None else 1  # the first of the models that are judged
         self.given = table.given.confusion().astype(float)
         self.natural = _shares(self.sides[0].newton.masses)
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
@@ -248,7 +294,7 @@ class _Solver:
     def set_tolerance(self, natural: Point) -> None:
         """Set the tolerance that was not named: two points, or what the rows can tell if that is more."""
         if self.settings.tolerance is None and natural.gaps:
-            self.tolerance = max(TOLERANCE, min(natural.gaps[0].error, self.settings.ceiling))
+            self.tolerance = max(TOLERANCE, natural.gaps[0].error)
 
     def keep(self, point: Point) -> Point:
         """Keep a point, judged by all rows."""
@@ -436,6 +482,31 @@ class _Solver:
                     break
             if is_last and point.gap <= self.tolerance:
                 return
+
+    def measure_again(self, point: Point) -> Point:
+        """Judge a point that was found for the same rows, labelled or shifted in another way."""
+        models, shift = [], self.sides[0].table.given.shift
+        for model in point.models:
+            parameters = model.parameters.copy()
+            parameters[:, -1] += parameters[:, :-1] @ np.broadcast_to(
+                shift - point.shift, parameters.shape[1] - 1
+            )
+            models.append(model._replace(parameters=parameters))
+        again = self.judge(models, point.ratios, effective=point.effective)
+        return replace(again, lagrangian=point.lagrangian)
+
+    def predict(self, point: Point) -> NDArray[np.int64]:
+        """Predict the class of each row by the models that did not see it."""
+        parts: list[Any] = [slice(None)]
+        if self.folds is not None:
+            numbers = self.folds.numbers
+            parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+        codes = np.zeros(self.sides[0].shown.given.samples, np.int64)
+        pairs = zip(parts, self.sides[self.first :], point.models[self.first :], strict=True)
+        for part, side, model in pairs:
+            parameters = at_cut(model.parameters, point.cut)
+            codes[part] = side.shown.given.in_memory.probabilities(parameters).argmax(axis=1)
+        return codes
 
     def find_cut(self, models: list[Model]) -> float:
         """Return the score from which on the second of two classes is predicted, by the threshold or its rule."""
