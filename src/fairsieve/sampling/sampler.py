@@ -171,7 +171,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             raise InvalidInputError("labels must have at least one sample; got none")
         check_room(self.plan, self.settings["clean_ratio"])
         self.doubt = Doubt(self.plan) if self.method.step_size is None else None
-        self._folder = self._losses_folder(folder)
+        self._folder = folder
         self._running: RunningLosses | None = None
         self._averages: torch.Tensor | None = None  # of beliefs and rivals, over epochs
         self.position = Position(self.plan)
@@ -201,10 +201,6 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         return Plan(cells, **options)
-
-    def _losses_folder(self, folder: str | Path | None) -> Path | None:
-        """Return where observed losses are kept, each worker's in a folder of its own."""
-        return None if folder is None else Path(folder)
 
     def _agree(self, compute: Callable[[], Any]) -> Any:
         """Compute something, or fail; several workers fail together."""

@@ -399,6 +399,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     ) -> None:
         self.workers = Workers(timeout=timeout, group=group)
         self._compare({"batch_size": batch_size} | options)
+        if options.get("folder") is not None:
+            options["folder"] = Path(options["folder"]) / f"rank-{self.workers.rank}"
         super().__init__(labels, sensitive_features, batch_size, **options)
 
     def _compare(self, options: dict[str, Any]) -> None:
@@ -412,9 +414,6 @@ class ShardedBatchSampler(FairRobustBatchSampler):
                         f"{name} must be the same on all workers; it is {mine} on rank {self.workers.rank} and {other} "
                         f"on rank {rank}"
                     )
-
-    def _losses_folder(self, folder: str | Path | None) -> Path | None:
-        return None if folder is None else Path(folder) / f"rank-{self.workers.rank}"
 
     def _find_cells(self, labels: Any, sensitive_features: Any, classes: Sequence[Any] | None) -> Cells:
         workers = self.workers
