@@ -87,7 +87,7 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
                 )
         X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
         self.estimator_ = clone(selector).fit(X, labels, **options)
-        selected, self._label_rows = self.estimator_.sample_indices_, None
+        selected, self._label_rows = self.estimator_.sample_indices_, np.arange(len(labels))
         if verified_labels is not None:
             estimate: Any = self.estimator_.estimate_
             labels, self._label_rows = _draw_labels(estimate, self.estimator_.classes_, labels, seed)
@@ -131,8 +131,6 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
         """
         self.fit(X, y, sensitive_features, verified_labels, verified_weight)
         rows = self.sample_indices_
-        if self._label_rows is None:
-            return _safe_indexing(X, rows), _safe_indexing(y, rows)
         labels = _safe_indexing(y, self._label_rows[rows])
         if hasattr(y, "iloc"):  # the index of a row stays beside it, whatever its label
             labels = labels.set_axis(y.index[rows])
