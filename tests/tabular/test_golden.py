@@ -150,7 +150,7 @@ def record(data, sensitive="sex", **settings):
                 one.distinct,
                 bool(one.left_out),
                 "beyond" in one.hint,
-                one.dates,
+                one.format.kind == "dates",
             ]
             for one in whole.features
         ],

@@ -29,6 +29,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairsieve.errors import FairsieveError, InvalidInputError, require, spell
 from fairsieve.files import read_archive, write_output
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.tabular.reading.columns import (
     NUMBER,
     PANDAS_MISSING,
@@ -76,7 +77,7 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the classifier, which is fitted already."""
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         trees = _load_booster(self.trees)
         chances = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
@@ -131,7 +132,7 @@ def _formats(model: Pipeline) -> dict[str, ColumnFormat]:
     return formats
 
 
-def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
+def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[Floats]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
     predicted = [np.empty((len(values), len(one["model"].classes_))) for one in pipelines]
     for start in range(0, len(values), CHUNK):
@@ -143,7 +144,7 @@ def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[N
     return predicted
 
 
-def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
+def decide(pipeline: Pipeline, chances: Floats) -> Integers:
     """Return the place of the predicted class of every row, by the model's threshold where it has one."""
     model = pipeline["model"]
     if not isinstance(model, FixedThresholdClassifier):
@@ -272,7 +273,7 @@ def _check_numbers(model: Any, name: str = "") -> None:
 
 def predict_table(
     model: Pipeline, data: Any, reading: Reading, origin: Path
-) -> tuple[InputTable, NDArray[np.int64], NDArray[np.float64], list[str]]:
+) -> tuple[InputTable, Integers, Floats, list[str]]:
     """Predict the label of every row of a file or data frame.
 
     Parameters

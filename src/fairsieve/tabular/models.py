@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
@@ -23,6 +22,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.tabular.evaluation import ModelOutput
 from fairsieve.tabular.model_files import BoosterClassifier, decide, make_model, probabilities, with_threshold
 from fairsieve.tabular.policy import POLICY
@@ -84,7 +84,7 @@ class TrainedModels:
     plain: PathPoint
     points: list[PathPoint]
     chosen: int
-    selected: NDArray[np.int64]
+    selected: Integers
     notes: list[str]
     rows: PartTable | None = None
 
@@ -256,7 +256,7 @@ def _choose(points: Sequence[PathPoint], tolerance: float, price: float | None) 
 
 
 def _choose_threshold(
-    problem: TableProblem, part: TablePart, estimate: CleanRatioEstimate | None, scores: NDArray[np.float64]
+    problem: TableProblem, part: TablePart, estimate: CleanRatioEstimate | None, scores: Floats
 ) -> float:
     """Choose the threshold that the settings ask for on probabilities of the rows, out of fold."""
     rule, place = problem.asked.threshold, problem.labels.positive_code

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import check_new, keep_inputs, output_errors, write_output
 from fairsieve.report.text import csv_text
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.tabular.model_files import predict_table
 from fairsieve.tabular.partitions.partitions import open_engine
 from fairsieve.tabular.partitions.source import Piece, Source, is_parquet
@@ -73,9 +74,9 @@ class Predictions:
     data: Any
     table: InputTable
     predicted: NDArray[np.str_]
-    probability: NDArray[np.float64]
+    probability: Floats
     notes: list[str]
-    chances: dict[str, NDArray[np.float64]]
+    chances: dict[str, Floats]
     added: dict[str, NDArray[Any]]
 
     def __len__(self) -> int:
@@ -140,7 +141,7 @@ class Predictor:
         by_label = dict(zip(map(str, self.model.classes_), of_labels, strict=False))
         return Predictions(data, table, predicted, probability, notes, by_label, added)
 
-    def columns(self, codes: NDArray[np.int64], chances: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    def columns(self, codes: Integers, chances: Floats) -> dict[str, NDArray[Any]]:
         """Return predictions as columns to add."""
         classes = self.model.classes_
         columns = {"predicted": classes[codes], "probability": chances[np.arange(len(codes)), codes]}

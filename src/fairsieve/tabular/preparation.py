@@ -15,7 +15,7 @@ from fairsieve.data.splits import find_copies, shuffled_places
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Flags, Floats, Integers
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.model_files import reasons_to_read
 from fairsieve.tabular.partitions.partitions import Partitions, refuse_in_parts
@@ -67,19 +67,19 @@ class TablePart:
     values: pd.DataFrame
     labels: pd.Categorical
     groups: pd.Categorical
-    verified: NDArray[np.int64]
-    verified_weight: NDArray[np.float64]
+    verified: Integers
+    verified_weight: Floats
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Integers:
         """Where the rows stand in the file."""
         return np.asarray(self.values.index, dtype=np.int64)
 
     @property
-    def grouped(self) -> NDArray[np.bool_]:
+    def grouped(self) -> Flags:
         """Which rows have a group that is compared."""
         return np.asarray(self.groups.codes >= 0)
 
@@ -92,7 +92,7 @@ class TablePart:
         return Cells(self.label_codes * len(groups) + places, self.labels.categories.tolist(), groups)
 
     @property
-    def label_codes(self) -> NDArray[np.int64]:
+    def label_codes(self) -> Integers:
         """The labels as numbers: texts of a million rows take long to compare."""
         return np.asarray(self.labels.codes, dtype=np.int64)
 
@@ -102,7 +102,7 @@ class TablePart:
         codes = np.asarray(self.groups.codes, dtype=np.int64)
         return codes if self.grouped.all() else np.where(self.grouped, codes, np.nan)
 
-    def find_copies(self) -> NDArray[np.int64] | None:
+    def find_copies(self) -> Integers | None:
         """Tell different rows apart, as numbers; return None if none is a copy of another."""
         return find_copies(self.values, self.groups.codes)
 
@@ -371,7 +371,7 @@ def _count_seen(whole: TableProblem, table: InputTable, test: TablePart) -> int:
 # ---- Parts that are alike, copies together: a copy of a row says nothing of new people
 
 
-def deal_folds(cells: Cells, folds: int, copies: NDArray[np.int64] | None, seed: int) -> NDArray[np.int64]:
+def deal_folds(cells: Cells, folds: int, copies: Integers | None, seed: int) -> Integers:
     """Give every row a fold, 0 … folds − 1, so that each cell is spread evenly, and copies share one.
 
     A class whose rows are all copies of one is in no fold (−1): it is learnt from only.
@@ -389,7 +389,7 @@ def deal_folds(cells: Cells, folds: int, copies: NDArray[np.int64] | None, seed:
     return fold
 
 
-def set_aside(cells: Cells, share: float, copies: NDArray[np.int64] | None, seed: int) -> NDArray[np.bool_]:
+def set_aside(cells: Cells, share: float, copies: Integers | None, seed: int) -> Flags:
     """Choose rows to set aside, the same share of each cell; copies go to one side, and every class is learnt from.
 
     >>> set_aside(Cells.of([0] * 10, ["a"] * 10), 0.2, None, seed=0).sum()

@@ -12,7 +12,7 @@ from scipy.stats import poisson, rankdata
 
 from fairsieve.errors import spell
 from fairsieve.inputs import find_alike
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Flags, Integers
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, Note, count_rows, is_text
 
@@ -185,7 +185,7 @@ def rank_columns(
     return found
 
 
-def _area(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> float:
+def _area(codes: Integers, hits: Flags, half: int) -> float:
     """Compute the area under the ROC curve of the rates that the first half of the rows shows, on the others."""
     width, others = int(codes.max()) + 1, hits[half:]
     right, total = (np.bincount(codes[:half], each, width) for each in (hits[:half], None))

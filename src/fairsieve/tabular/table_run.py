@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import judge
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import Choice, Evaluation, ModelOutput, Share, choose_model, evaluate
 from fairsieve.tabular.models import PathPoint, TrainedModels, fit_models, predict, record_warnings
@@ -98,7 +98,7 @@ class Measured(NamedTuple):
     """
 
     part: TablePart
-    folds: NDArray[np.int64]
+    folds: Integers
     outputs: list[ModelOutput]
 
 
@@ -259,10 +259,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
 
 
 def cross_fit(
-    problem: TableProblem,
-    copies: NDArray[np.int64] | None,
-    gaps: Sequence[float],
-    report: Callable[..., None],
+    problem: TableProblem, copies: Integers | None, gaps: Sequence[float], report: Callable[..., None]
 ) -> Measured:
     """Predict every row by models that did not see it: encoding, cleaning and every choice are made in each fold anew.
 
@@ -395,7 +392,7 @@ def _dropped_cells(part: TablePart, trained: TrainedModels, suspects: pd.DataFra
     left[trained.selected] = False
     dropped, doubted = (np.bincount(cells.codes[rows], minlength=cells.counts.size) for rows in (left, wrong))
 
-    def known(values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
+    def known(values: Floats, classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
         shares = np.full(cells.shape, None)
         columns = [-1 if group is None else int(group) for group in groups]  # no group is last
         shares[np.ix_([int(code) for code in classes], columns)] = values

@@ -16,9 +16,9 @@ from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
+from fairsieve.selection.cells import Flags, Integers
 from fairsieve.tabular.partitions.source import Piece, Source, content_keys, parse_memory, release_memory
 from fairsieve.tabular.partitions.survey import (
-    Roles,
     Sample,
     Surveyed,
     join_tables,
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    roles : Roles
+    asked : TableSettings
     labels, groups : Labels, Groups
         A group that is not compared has the last code.
     formats : dict of ColumnFormat
@@ -65,7 +65,7 @@ class Layout(NamedTuple):
         Rows whose key is below it are held out.
     """
 
-    roles: Roles
+    asked: TableSettings
     labels: Labels
     groups: Groups
     formats: dict[str, ColumnFormat]
@@ -112,10 +112,13 @@ class Partitions:
         # Frames of dask are arguments of their own, which workers get computed.
         self.frames = [piece.frame for piece in source.pieces]
         self.pieces = [replace(piece, frame=None) for piece in source.pieces]
-        self.roles, size = Roles.of(asked, source.find_reading(asked.reading)), 2 * POLICY.measured
+        reading, size = source.find_reading(asked.reading), 2 * POLICY.measured
+        # Workers are told what was asked, not the data themselves.
+        alone: dict[str, Any] = {"data": None, "test_file": None, "verified": ()}
+        self.asked = replace(asked, separator=reading.separator, decimal=reading.decimal, **alone)
         expected = source.rows or self._guess_rows()
         limit = int(min(1.2 * size / max(expected, 1) + 0.001, 1.0) * (2**64 - 1))
-        answers = self._ask("survey", survey_piece, self.roles, limit)
+        answers = self._ask("survey", survey_piece, self.asked, limit)
         full = [place for place, each in enumerate(answers) if each is not None]
         if not full:
             raise InvalidInputError(
@@ -140,7 +143,7 @@ class Partitions:
         """Guess how many rows there are, by the first piece."""
         if self.frames[0] is not None:
             return int(sum(self.engine.ask("count", len, self.frames)))
-        table = self.pieces[0].read(self.roles.reading)
+        table = self.pieces[0].read(self.asked.reading)
         return (1 if table is None else len(table)) * len(self.pieces)
 
     def only_sample(self) -> InputTable:
@@ -194,7 +197,7 @@ class Partitions:
         self.prepared = Preparation(missing=missing, dates=dates).fit(self.witnessed)
         self.prepared.fit_numbers(values)
         self.shape = len(self.labels.classes), len(self.groups.names) + (not self.is_grouped)
-        roles = self.roles, self.labels, self.groups
+        roles = self.asked, self.labels, self.groups
         layout = Layout(*roles, self.formats, self.prepared, self.shape, self.sample.limit)
         self.parts = self.engine.keep("encoding", encode_piece, self.pieces, self.frames, repeat(layout))
         self.sizes = self.engine.ask("sizes", len, self.parts)
@@ -211,7 +214,7 @@ class Partitions:
         table.tell(model)
         return table
 
-    def held(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def held(self, rows: Integers) -> Flags:
         """Return which rows of the sample are held out."""
         return self.sample.held[np.searchsorted(self.sample.table.rows, rows)]
 
@@ -228,7 +231,7 @@ class Partitions:
 
     def find_seen(self, hashes: NDArray[np.uint64], rest: Sequence[str]) -> NDArray[np.uint64]:
         """Select the hashes that rows of the table have, by what is learnt from and the ``rest`` of its columns."""
-        same = self.roles.reading, self.formats, rest, hashes
+        same = self.asked.reading, self.formats, rest, hashes
         return np.concatenate(self._ask("copies", find_hashes, *same))
 
     def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> tuple[pd.DataFrame, InputTable, int]:
@@ -286,7 +289,7 @@ class Partitions:
         """Read rows again, as they stand in their files; they are sorted by ``piece`` and ``row``, and get numbers."""
         chosen = {int(place): rows.to_numpy() for place, rows in doubted.groupby("piece")["row"]}
         columns = [[each[place] for place in chosen] for each in (self.pieces, self.frames)]
-        same = map(repeat, (self.roles, self.labels))
+        same = map(repeat, (self.asked.reading, self.labels))
         read = self.engine.ask("suspects", read_rows, *columns, chosen.values(), *same)
         none = replace(self.sample.table.take(np.zeros(0, int)), notes=[])
         index = [
@@ -303,10 +306,10 @@ class Partitions:
 def encode_piece(piece: Piece, frame: Any, layout: Layout) -> Part:
     """Read and encode the rows of a piece that have a label."""
     release_memory()  # of the piece before
-    table = piece.read_rows(layout.roles.reading, frame)
+    table = piece.read_rows(layout.asked.reading, frame)
     labels, groups = (roles.read(table).codes for roles in (layout.labels, layout.groups))
     groups = np.where(groups < 0, len(layout.groups.names), groups)
-    held = content_keys(table, [layout.roles.label]) < np.uint64(layout.limit)
+    held = content_keys(table, [layout.asked.label]) < np.uint64(layout.limit)
     known = np.flatnonzero(labels >= 0)
     features = layout.prepared.compact(feature_values(table, layout.formats).iloc[known])
     codes = labels[known].astype(np.uint8), groups[known].astype(np.uint8)
@@ -350,10 +353,10 @@ def list_wrong(part: Part, chances: Chances, most: int) -> tuple[int, pd.DataFra
 
 
 def read_rows(
-    piece: Piece, frame: Any, rows: NDArray[np.int64], roles: Roles, labels: Labels
-) -> tuple[InputTable, NDArray[np.int64]]:
+    piece: Piece, frame: Any, rows: Integers, reading: Reading, labels: Labels
+) -> tuple[InputTable, Integers]:
     """Read some of the rows that have a label, and say where they stand in the piece."""
-    table = piece.read_rows(roles.reading, frame)
+    table = piece.read_rows(reading, frame)
     places = np.flatnonzero(labels.read(table).codes >= 0)[rows]
     return take_used(table, places), places
 

@@ -302,14 +302,10 @@ def parse_memory(text: str | None) -> int:
 
 def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row by what it holds in the columns but those ``apart``; equal rows have the same."""
-    keys = np.zeros(len(table), np.uint64)
-    for name, column in table.frame.items():
-        if name not in apart:
-            if is_text(column):
-                hashed = pd.util.hash_array(column.array.categories.to_numpy(object), categorize=False)
-                hashed = np.append(hashed, np.uint64(1))[column.array.codes]
-            else:
-                hashed = pd.util.hash_array(column.to_numpy(np.float64, na_value=np.nan), categorize=False)
-            own = pd.util.hash_array(np.array([name], object))[0]
-            keys += pd.util.hash_array(hashed ^ own, categorize=False)
-    return np.asarray(pd.util.hash_array(keys, categorize=False))
+    columns = {name: table.frame[name] for name in sorted(set(table.columns) - set(apart))}
+    held = {
+        name: column if is_text(column) else column.to_numpy(np.float64, na_value=np.nan)
+        for name, column in columns.items()
+    }
+    keys = pd.util.hash_pandas_object(pd.DataFrame(held), index=False).to_numpy()
+    return np.asarray(pd.util.hash_array(keys, categorize=False))  # so that all of its bits are mixed

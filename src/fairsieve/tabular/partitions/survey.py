@@ -17,10 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
+from fairsieve.selection.cells import Flags, Integers
 from fairsieve.tabular.partitions.source import Piece, content_keys
 from fairsieve.tabular.reading.columns import (
     InputTable,
-    Reading,
     as_objects,
     canonical,
     is_text,
@@ -34,21 +34,6 @@ Keys = NDArray[np.uint64]
 FEW_TEXTS = 300  # of a column of a piece, each of which is witnessed; of more, most are no categories
 EACH_CELL = 30  # witnesses of each label in each group: what counts as enough people
 MOST_CELLS = 2000
-
-
-class Roles(NamedTuple):
-    """What a piece needs to know of what was asked."""
-
-    label: str
-    sensitive: tuple[str, ...]
-    apart: frozenset[str]  # columns whose kind somebody decided
-    reading: Reading
-
-    @classmethod
-    def of(cls, asked: TableSettings, reading: Reading) -> Roles:
-        """Return what workers are told: not the data themselves."""
-        decided = (asked.label, *asked.sensitive, *asked.drop, *asked.categories, *asked.dates)
-        return cls(asked.label, tuple(asked.sensitive), frozenset(decided), reading)
 
 
 class Surveyed(NamedTuple):
@@ -75,11 +60,11 @@ class Surveyed(NamedTuple):
     kinds: dict[str, tuple[str, str]]
     runs: dict[str, tuple[int, int]]
     table: InputTable
-    where: NDArray[np.int64]
+    where: Integers
     keys: Keys
 
 
-def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed | None:
+def survey_piece(piece: Piece, frame: Any, asked: TableSettings, limit: int) -> Surveyed | None:
     """Look at a piece; None where it is empty.
 
     Parameters
@@ -87,32 +72,33 @@ def survey_piece(piece: Piece, frame: Any, roles: Roles, limit: int) -> Surveyed
     piece : Piece
     frame : DataFrame or None
         Its rows, where it is a partition of a dask data frame.
-    roles : Roles
+    asked : TableSettings
+        Without the data.
     limit : int
         Rows whose key is below it are sampled.
     """
-    table = piece.read(roles.reading, frame)
+    table = piece.read(asked.reading, frame)
     if table is None:
         return None
-    for option, names in (("--label", [roles.label]), ("--sensitive", roles.sensitive)):
+    for option, names in (("--label", [asked.label]), ("--sensitive", asked.sensitive)):
         for name in names:
             table.column(name, option)
-    kinds = {name: _find_kind(table, name, roles) for name in table.columns}
+    kinds = {name: _find_kind(table, name, asked) for name in table.columns}
     runs = {}
     for name, (kind, _) in kinds.items():
         numbers = whole_numbers(table.frame[name]) if kind == "numbers" else None
         if numbers is not None and len(numbers) == len(table) and (np.diff(numbers) == 1).all():
             runs[name] = int(numbers[0]), int(numbers[-1])
-    keys = content_keys(table, [roles.label])
+    keys = content_keys(table, [asked.label])
     chosen = keys < limit
-    chosen[_witnesses(table, roles)] = True
+    chosen[_witnesses(table, asked)] = True
     places = np.flatnonzero(chosen)
     few = take_used(table, places)
     few = replace(few, frame=few.frame.set_axis(places))
     return Surveyed(table.name, len(table), kinds, runs, few, table.rows[places], keys[places])
 
 
-def take_used(table: InputTable, places: NDArray[np.int64]) -> InputTable:
+def take_used(table: InputTable, places: Integers) -> InputTable:
     """Select some of the rows, without the texts that none of them has."""
     few = table.take(places)
     texts = {name: column for name, column in few.frame.items() if is_text(column)}
@@ -120,19 +106,20 @@ def take_used(table: InputTable, places: NDArray[np.int64]) -> InputTable:
     return replace(few, frame=few.frame.assign(**used))
 
 
-def _find_kind(table: InputTable, name: str, roles: Roles) -> tuple[str, str]:
+def _find_kind(table: InputTable, name: str, asked: TableSettings) -> tuple[str, str]:
     """Say what a column holds, with an example; refuse numbers among texts."""
     column = table.frame[name]
     known = column.dropna()
-    if name in roles.apart or not len(known):
+    decided = asked.label, *asked.sensitive, *asked.drop, *asked.categories, *asked.dates
+    if name in decided or not len(known):
         return ("decided" if len(known) else ""), ""
     kind = kind_of(table, name, len(known))[0] if is_text(column) else "numbers"
     return kind, str(known.iloc[0])
 
 
-def _witnesses(table: InputTable, roles: Roles) -> NDArray[np.int64]:
+def _witnesses(table: InputTable, asked: TableSettings) -> Integers:
     """Choose rows that show what the columns hold."""
-    witnesses: list[NDArray[np.int64]] = []
+    witnesses: list[Integers] = []
     for _, column in table.frame.items():
         witnesses.append(np.flatnonzero(column.isna())[:1])
         if not is_text(column):
@@ -141,7 +128,7 @@ def _witnesses(table: InputTable, roles: Roles) -> NDArray[np.int64]:
             witnesses.append(np.array(extremes, np.int64))
         elif len(column.array.categories) <= FEW_TEXTS:
             witnesses.append(np.unique(column.array.codes, return_index=True)[1])
-    cells = [pd.factorize(table.frame[name])[0] for name in (roles.label, *roles.sensitive)]
+    cells = [pd.factorize(table.frame[name])[0] for name in (asked.label, *asked.sensitive)]
     places = pd.DataFrame(dict(enumerate(cells)))
     if places.drop_duplicates().shape[0] > MOST_CELLS:  # a sensitive column of quantities
         places = places[[0]]
@@ -163,8 +150,8 @@ class Sample(NamedTuple):
     """
 
     table: InputTable
-    sampled: NDArray[np.bool_]
-    held: NDArray[np.bool_]
+    sampled: Flags
+    held: Flags
     limit: int
 
 
@@ -184,10 +171,7 @@ def merge_samples(
 
 
 def join_tables(
-    name: str,
-    tables: Sequence[InputTable],
-    index: NDArray[np.int64],
-    rows: Sequence[NDArray[np.int64]] | None = None,
+    name: str, tables: Sequence[InputTable], index: Integers, rows: Sequence[Integers] | None = None
 ) -> InputTable:
     """Put the rows of several tables with the same columns below each other, with what is said of any.
 

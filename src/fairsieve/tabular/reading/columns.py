@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
+from fairsieve.selection.cells import Flags, Floats, Integers
 from fairsieve.validation import as_text, as_texts, closest_hint
 
 NoteKind = Literal["leak", "contradiction", "few", "warning", "remark"]
@@ -129,7 +130,7 @@ class Reading:
         return [None if text in MISSING or value in marks else text for text, value in pairs]
 
 
-def name_rows(table: str, rows: Sequence[int] | NDArray[np.int64], most: int = 5) -> str:
+def name_rows(table: str, rows: Sequence[int] | Integers, most: int = 5) -> str:
     """Name the first of some rows of a table: as a spreadsheet numbers them in a file, from 0 on in a data frame.
 
     >>> name_rows("people.csv", [3, 8]), name_rows(FRAME_NAME, [0])
@@ -140,7 +141,7 @@ def name_rows(table: str, rows: Sequence[int] | NDArray[np.int64], most: int = 5
     return f"{place}{'row' if len(rows) == 1 else 'rows'} {shown}"
 
 
-def count_rows(table: str, rows: NDArray[np.int64]) -> str:
+def count_rows(table: str, rows: Integers) -> str:
     """Count rows and name the first of them.
 
     >>> count_rows(FRAME_NAME, np.array([3, 8])), count_rows("people.csv", np.arange(2, 1002))
@@ -187,7 +188,7 @@ class InputTable:
         return len(self.frame)
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Integers:
         """Where each row stands in the file."""
         return np.asarray(self.frame.index, dtype=np.int64)
 
@@ -369,8 +370,8 @@ class ColumnFormat:
 class ParsedNumbers(NamedTuple):
     """A column read as numbers: the numbers, NaN where missing or not one, and which are not one."""
 
-    numbers: NDArray[np.float64]
-    odd: NDArray[np.bool_]
+    numbers: Floats
+    odd: Flags
 
 
 def parse_numbers(column: pd.Series, decimal: str = ".") -> ParsedNumbers:
@@ -398,7 +399,7 @@ def parse_numbers(column: pd.Series, decimal: str = ".") -> ParsedNumbers:
     return ParsedNumbers(numbers, (codes >= 0) & np.isnan(numbers))
 
 
-def _to_numbers(texts: NDArray[np.object_]) -> NDArray[np.float64]:
+def _to_numbers(texts: NDArray[np.object_]) -> Floats:
     """Convert texts to doubles, NaN where one is no number."""
     return np.array(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
 
@@ -505,7 +506,7 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     )
 
 
-def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np.float64]:
+def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> Floats:
     """Return a column as doubles, NaN where missing, dates as days; refuse what contradicts how it was learnt."""
     if learnt.kind == "dates":
         otherwise = f"leave {spell('--dates')} out when you train"
@@ -517,7 +518,7 @@ def as_numbers(table: InputTable, name: str, learnt: ColumnFormat) -> NDArray[np
     return parsed.numbers
 
 
-def as_days(table: InputTable, name: str, what: str, otherwise: str) -> NDArray[np.float64]:
+def as_days(table: InputTable, name: str, what: str, otherwise: str) -> Floats:
     """Return a column of dates as days since 1970, NaN where missing.
 
     Read are 2026-03-04, with a time or without, and 04.03.2026. In 03/04/2026 nobody knows which is the month: what is

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from fairsieve.errors import InvalidInputError, spell
+from fairsieve.selection.cells import Floats
 from fairsieve.tabular.reading.columns import (
     DATE,
     EXACT,
@@ -367,12 +368,9 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _by_appearance(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, "" where missing, in the order in which they first appear."""
-    codes, places = pd.factorize(column.array.codes)
-    texts = column.array.categories
-    counts = np.bincount(codes, minlength=len(places)).tolist()
-    return {
-        "" if place < 0 else str(texts[place]): count for place, count in zip(places, counts, strict=True)
-    }
+    texts = [*map(str, column.array.categories), ""]  # the code of a missing one is −1
+    counts = pd.Series(column.array.codes).value_counts(sort=False)
+    return {texts[code]: count for code, count in zip(counts.index, counts.tolist(), strict=True)}
 
 
 def _content(column: pd.Series) -> tuple[bool, bytes]:
@@ -391,7 +389,7 @@ def _content(column: pd.Series) -> tuple[bool, bytes]:
 
 def _places(
     column: pd.Series, known: Sequence[str], missing: str | None = None, rest: float = np.nan
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the place of each row's text among the known ones; ``rest`` for others, NaN where that is nothing."""
     places = {text: float(place) for place, text in enumerate(known)}
     lookup = [places.get(str(text), rest) for text in column.array.categories]

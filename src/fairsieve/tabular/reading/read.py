@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import read_archive
+from fairsieve.selection.cells import Integers
 from fairsieve.tabular.reading.columns import (
     FRAME_NAME,
     InputTable,
@@ -301,7 +302,7 @@ def _named_table(
     name: str,
     names: list[str],
     columns: list[Any],
-    rows: NDArray[np.int64],
+    rows: Integers,
     reading: Reading,
     notes: list[str],
     met: set[str],
@@ -489,9 +490,7 @@ def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
     return coded(codes, reading.known(texts, met))
 
 
-def with_columns(
-    data: Any, table: InputTable, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]
-) -> Any:
+def with_columns(data: Any, table: InputTable, rows: Integers, added: Mapping[str, NDArray[Any]]) -> Any:
     """Return some rows of what a table was read from, with columns added; a name that is taken gets an underscore.
 
     A data frame stays of its kind; rows of a file become one of pandas, whose index is the row in the file.

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.inputs import find_alike
+from fairsieve.selection.cells import Floats
 from fairsieve.tabular.reading.columns import (
     EXACT,
     ColumnFormat,
@@ -304,7 +304,7 @@ def _write_edge(edge: float) -> str:
     return str(int(edge)) if edge.is_integer() and abs(edge) < EXACT else repr(float(edge))
 
 
-def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:
+def find_edges(rule: str, numbers: Floats, column: str) -> tuple[float, ...]:
     """Find the edges that a rule stands for: those given, or those of equally large groups.
 
     >>> find_edges("2", np.array([1.0, 2.0, 3.0, 4.0]), "age")
@@ -326,7 +326,7 @@ def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[fl
     )
 
 
-def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tuple[float, ...]:
+def suggested_edges(numbers: Floats, count: int = SUGGESTED) -> tuple[float, ...]:
     """Suggest edges between ``count`` groups of about equal size, at values that occur."""
     known = np.sort(numbers[~np.isnan(numbers)])
     if not len(known):
@@ -336,7 +336,7 @@ def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tup
     return tuple(float(edge) for edge in edges if edge > known[0])
 
 
-def _bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> pd.Categorical:
+def _bin_numbers(numbers: Floats, edges: Sequence[float]) -> pd.Categorical:
     """Name the group of each number; it is missing where the number is.
 
     >>> _bin_numbers(np.array([30.0, 20.0, 50.0]), (25, 45)).tolist()
