@@ -34,7 +34,7 @@ VARIANTS = {
 }
 FR_TRAIN = (
     " FR-Train (ours) has settings of ours, and FR-Train (published settings) those that its authors published; their "
-    "fairness weights are tuned on validation data where the choices name them, and .3 otherwise."
+    "fairness weights are chosen on the validation set."
 )
 
 
