@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +29,7 @@ from fairsieve_reproduction.experiments import (
 )
 from fairsieve_reproduction.methods.registry import find_methods
 from fairsieve_reproduction.page import write_reproduction
-from fairsieve_reproduction.runner import check_data_sets, reproduce
+from fairsieve_reproduction.runner import Step, check_data_sets, reproduce
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,8 @@ class Request:
         """What is recorded, and added by :meth:`run`."""
         return {scope: Results(read_results(self.records), scope) for scope in self.scopes}
 
-    def run(self, jobs: int) -> Iterator[tuple[int, int, str]]:
-        """Make the runs that are not recorded; yield how many are done, how many there are, and what is left."""
+    def run(self, jobs: int) -> Iterator[Step]:
+        """Make the runs that are not recorded, and tell after each how far it is."""
         asked = [(wanted, self.results[scope]) for scope, wanted in self.scopes.items()]
         yield from reproduce(asked, self.records, jobs=jobs)
 
@@ -119,36 +120,39 @@ class Sitting:
         What is made.
     jobs : int
         Runs at a time.
-    made : int
-        Records so far.
+    made, left : int
+        Records so far, and those that are still to be made, as far as is known.
     """
 
     request: Request
     jobs: int
     made: int = 0
+    left: int = 0
     clock: float = field(default_factory=time.perf_counter)
     processor: float = field(default_factory=lambda: sum(os.times()[:4]))
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
-    def run(self) -> Iterator[tuple[int, int, str]]:
-        """Make the runs that are not recorded; yield how many are done, how many there are, and what is left."""
+    def run(self) -> Iterator[Step]:
+        """Make the runs that are not recorded, and tell after each how far it is."""
         for step in self.request.run(self.jobs):
-            self.made += 1
+            self.made, self.left = step.done, step.total - step.done
             yield step
 
     def end(self) -> str:
         """End the workers, whose time counts only then; say what making records took, and beside what."""
         get_reusable_executor().shutdown(kill_workers=True)
+        for worker in active_children():  # one that was killed counts once it has been waited for
+            worker.join(10)
         now, path, cores = Sitting(self.request, self.jobs), self.request.out / "sittings.jsonl", cpu_count()
         took = {
             "made": self.made,
-            "clock_minutes": round((now.clock - self.clock) / 60, 2),
-            "processor_minutes": round((now.processor - self.processor) / 60, 2),
+            "clock_minutes": round((now.clock - self.clock) / 60, 3),
+            "processor_minutes": round((now.processor - self.processor) / 60, 3),
         }
         line = took | {"jobs": self.jobs, "cores": cores, "load": [round(self.load, 1), round(now.load, 1)]}
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        every, records = pd.read_json(path, lines=True), self.request.count()
+        every, records = pd.read_json(path, lines=True), self.request.count() + self.left
         text = (
             f"This sitting made {_in_words(took, records)}, {self.jobs} at a time on {cores} cores with a load average "
             f"of {self.load:.1f} when it began and {now.load:.1f} when it ended"

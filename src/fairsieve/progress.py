@@ -21,8 +21,10 @@ def log_stage(stage: str) -> None:
     logger.info(stage)
 
 
-def time_left(seconds: float, done: float, total: float | None) -> str:
+def time_left(seconds: float, done: float, total: float | None, left: float | None = None) -> str:
     """Say how long the rest will take if it goes on like this; nothing where that cannot be known.
+
+    ``left`` are the seconds that are left, where the caller knows better than by the number of steps.
 
     Examples
     --------
@@ -31,14 +33,14 @@ def time_left(seconds: float, done: float, total: float | None) -> str:
     """
     if not done or total is None or done >= total:
         return ""
-    left = seconds / done * (total - done)
+    left = seconds / done * (total - done) if left is None else left
     count, unit = (left / 60, "minute") if left >= 90 else (left, "second")
     whole = max(round(count), 1)
     return f", about {whole} {unit}{'s' if whole > 1 else ''} left"
 
 
-# A function (done, title=None, *, total=None) that moves a progress bar: how many steps are done and, where given, what
-# is being done and how many steps there are.
+# A function (done, title=None, *, total=None, left=None) that moves a progress bar: how many steps are done and, where
+# given, what is being done, how many steps there are, and how many seconds are left.
 ProgressUpdate = Callable[..., None]
 
 
@@ -55,7 +57,7 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
     ...         update(done + 1)
     """
     if not shown:
-        yield lambda done, title=None, *, total=None: None
+        yield lambda done, title=None, *, total=None, left=None: None
         return
     if logger.isEnabledFor(logging.INFO):
         yield _write_lines(title, total, log_stage)
@@ -74,14 +76,19 @@ def progress_bar(title: str, total: int | None = None, *, shown: bool = True) ->
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[left]}"),
     )
     with progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda done, title=None, *, total=None: bar.update(
-            task, completed=done, description=title, total=total
-        )
+        task, started = bar.add_task(title, total=total, left=""), time.monotonic()
+
+        def update(
+            done: int, title: str | None = None, *, total: int | None = None, left: float | None = None
+        ) -> None:
+            bar.update(task, completed=done, description=title, total=total)
+            told = time_left(time.monotonic() - started, done, bar.tasks[0].total, left)
+            bar.update(task, left=told.removeprefix(", "))
+
+        yield update
 
 
 def _write_lines(
@@ -94,14 +101,16 @@ def _write_lines(
     started = written = time.monotonic()
     current = title
 
-    def update(done: int, title: str | None = None, *, total: int | None = None) -> None:
+    def update(
+        done: int, title: str | None = None, *, total: int | None = None, left: float | None = None
+    ) -> None:
         nonlocal current, steps, written
         is_new = title is not None and title != current
         current, now = title or current, time.monotonic()
         steps = steps if total is None else total
         if is_new if seconds is None else now - written > seconds:
-            left = time_left(now - started, done, steps)
-            write(current if steps is None else f"{current} ({min(done + 1, steps)} of {steps}{left})")
+            told = time_left(now - started, done, steps, left)
+            write(current if steps is None else f"{current} ({min(done + 1, steps)} of {steps}{told})")
             written = now
 
     return update

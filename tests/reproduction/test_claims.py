@@ -113,7 +113,7 @@ def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epoch
 def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch):
     monkeypatch.setattr(sets, "TUNING", {"synthetic": ((1000,), 2)})
     scope, experiment = Scope(seeds=2), Experiment("fairbatch", "synthetic", rate=0.2)
-    steps = [told.partition("; ")[2] for _, _, told in reproduce([([experiment], Results([], scope))], path)]
+    steps = [step.title for step in reproduce([([experiment], Results([], scope))], path)]
     assert steps == [
         "synthetic, FB, choosing hyperparameters",
         "synthetic, FB, choosing hyperparameters",

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import signal
+import sys
+from multiprocessing import active_children
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
-from fairsieve_reproduction.request import Request
+from fairsieve_reproduction.request import Request, Sitting
 from fairsieve_reproduction.statistics import MARGIN
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -61,6 +67,18 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
         assert [row["claim"] for row in csv.DictReader(lines)] == ["fig1a-smallest", "fig1b-loss"]
     written = {each.name for each in tmp_path.iterdir()}
     assert {"figure1.svg", "claims.md", "claims.tex", "reproduction.html"} <= written
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills workers by a signal")
+def test_the_time_of_killed_workers_counts(tmp_path):
+    """A signal to the whole group of processes ends workers before they are asked to end."""
+    sitting = Sitting(SimpleNamespace(out=tmp_path, count=lambda: 3), 1, made=2, left=4)
+    workers = get_reusable_executor(max_workers=1)
+    workers.submit(sum, range(10**7)).result()
+    for worker in active_children():
+        os.kill(worker.pid, signal.SIGTERM)
+    assert "This sitting made 2 of 7 records in" in sitting.end()
+    assert json.loads((tmp_path / "sittings.jsonl").read_text())["processor_minutes"] > 0
 
 
 @published

@@ -384,8 +384,8 @@ def reproduce_command(
         if not judge_only:
             with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
                 sitting = Sitting(request, workers)
-                for done, total, step in sitting.run():
-                    update(done, step, total=total)
+                for step in sitting.run():
+                    update(step.done, step.title, total=step.total, left=step.left)
             told = [sitting.end()]
         page, verdicts = request.write(*told)
     say(verdicts, *told, f"The page is {page}; tables and figures are beside it")
