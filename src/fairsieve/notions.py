@@ -13,8 +13,9 @@ To add a notion, add an entry here; CONTRIBUTING.md lists what else to touch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 from fairsieve.errors import spell
@@ -129,14 +130,16 @@ def _rates_of_predictions(classes: int, positive: int) -> list[Rate]:
     return [Rate(ANY, label) for label in (range(classes) if classes > 2 else [positive])]
 
 
+def _compare_own_losses(labels: Iterable[int]) -> Comparisons:
+    """Compare the cells of some classes by the losses against their own labels."""
+    return Comparisons((OWN_LABEL,), [(0, label, 1) for label in labels], by_group=False)
+
+
 def _compare_predictions(classes: int, positive: int) -> Comparisons:
     """Compare losses against each predicted class (Eq. 8); of two classes, against the positive one."""
     targets = tuple(range(classes)) if classes > 2 else (positive,)
-    rows = [
-        (place, label, 1 if label == target else -1)
-        for place, target in enumerate(targets)
-        for label in range(classes)
-    ]
+    pairs = product(enumerate(targets), range(classes))
+    rows = [(place, label, 1 if label == target else -1) for (place, target), label in pairs]
     return Comparisons(targets, rows, by_group=True)
 
 
@@ -153,9 +156,7 @@ NOTIONS: dict[str, Notion] = {
             "people of one label get the same predictions, whatever their group",
             _rates_of_labels,
             # Eq. 5: for every class, the mean loss of its cells. The group with the highest is seen more.
-            list_comparisons=lambda classes, positive: Comparisons(
-                (OWN_LABEL,), [(0, label, 1) for label in range(classes)], by_group=False
-            ),
+            list_comparisons=lambda classes, positive: _compare_own_losses(range(classes)),
         ),
         Notion(
             DP,
@@ -173,9 +174,7 @@ NOTIONS: dict[str, Notion] = {
             "people of the positive label are recognised equally often in every group",
             lambda classes, positive: [Rate(positive, positive, of_true=positive)],
             needs_positive=True,
-            list_comparisons=lambda classes, positive: Comparisons(
-                (OWN_LABEL,), [(0, positive, 1)], by_group=False
-            ),
+            list_comparisons=lambda classes, positive: _compare_own_losses([positive]),
         ),
         Notion(
             EER,

@@ -108,25 +108,6 @@ FREE_LOOKS = [
 ]
 
 
-SETTINGS: Any = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": THEMES["light"].muted,
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": "medium",
-    "figure.dpi": 110,
-    "font.size": 9,
-    "grid.alpha": 0.25,
-    "legend.edgecolor": "none",
-    "legend.framealpha": 0.85,
-    "legend.fontsize": "small",
-    "savefig.bbox": "tight",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "fairsieve",
-}
-
-
 def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> dict[str, Look]:
     """Return a look for each name: the one that is given for it, or else a look that no other name has.
 
@@ -154,7 +135,7 @@ def pyplot() -> Any:
     """Return Matplotlib's pyplot in our style, drawing to files only."""
     plt = require("matplotlib.pyplot", purpose="drawing figures")
     plt.switch_backend("Agg")
-    plt.rcParams.update(SETTINGS)
+    plt.style.use(f"{__package__}.figures")  # figures.mplstyle
     return plt
 
 
