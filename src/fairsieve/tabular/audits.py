@@ -282,13 +282,12 @@ def rate_categories(categories: pd.Series, selected: Flags) -> pd.DataFrame:
     table[["rate_low", "rate_high"]] = [wilson(*each) for each in counts]
     known, small = table["category"] != UNKNOWN, table["share"] < SMALL
     large = table[known & ~small]
-    best = large["rate"].idxmax() if large["selected"].any() else None
-    table["impact_ratio"] = (table["rate"] / (math.nan if best is None else table["rate"][best])).where(known)
-    compared = known & (best is not None) & (table.index != best)
-    table[["ratio_low", "ratio_high"]] = [
-        ratio_interval(each, counts[best]) if beside else (math.nan, math.nan)
-        for each, beside in zip(counts, compared, strict=True)
-    ]
+    table[["impact_ratio", "ratio_low", "ratio_high"]] = math.nan
+    if large["selected"].any():
+        best = int(large["rate"].idxmax())
+        table["impact_ratio"] = (table["rate"] / table["rate"][best]).where(known)
+        for place in table.index[known].drop(best):
+            table.loc[place, ["ratio_low", "ratio_high"]] = ratio_interval(counts[place], counts[best])
     table["note"] = np.select([~known, small], ["no category is known", SMALL_NOTE], "")
     order = ["unknown", "rate", "people"]
     table = table.assign(unknown=~known).sort_values(order, ascending=[True, False, False], kind="stable")

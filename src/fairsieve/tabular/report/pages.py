@@ -357,8 +357,8 @@ def rates_figure(name: str, rates: Sequence[Rate], evaluation: Evaluation) -> Fi
     looks = looks_of(map(group_name, evaluation.groups))  # the same in every figure
     both = len(evaluation.names) > 1
     scores = [score for rate in rates for model in rate.models for score in model if score is not None]
-    bounds = np.array([score.interval for score in scores] or [(0.0, 1.0)])
-    ends = math.floor(10 * bounds.min()) / 10 - 0.02, math.ceil(10 * bounds.max()) / 10 + 0.02
+    reached = [score.interval for score in scores] or [(0.0, 1.0)]
+    ends = math.floor(10 * np.min(reached)) / 10 - 0.02, math.ceil(10 * np.max(reached)) / 10 + 0.02
     kind: Literal["dumbbell", "points"] = "dumbbell" if both else "points"
     names = models_of(evaluation) if both else None
     panels = []
@@ -387,7 +387,7 @@ def trade_off_figure(run: TableRun) -> Figure:
     """Draw accuracy against disparity: the plain model, the fair one, and others on the way."""
     drawn = []
     for title, _, y, x in run.trade_off[:2]:
-        bounds = {"interval": [y.interval], "x_interval": [x.interval]}
+        bounds: dict[str, Any] = {"interval": [y.interval], "x_interval": [x.interval]}
         drawn.append(Series(title, [x.value], [y.value], "points", **bounds))
     others = sorted(run.trade_off[2:], key=lambda point: point.disparity.value)
     if others:
