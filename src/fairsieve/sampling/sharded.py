@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts, plain_settings
-from fairsieve.selection.backends.numpy import Measured, NumpyBackend
+from fairsieve.selection.backends import Measured
+from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.batches import Draw, unshuffled
 from fairsieve.selection.cells import Cells, Floats, Integers, merged
 from fairsieve.selection.epoch import Plan

@@ -8,13 +8,20 @@ workers they are looked at. All backends select the same samples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 from fairsieve.errors import InvalidInputError, require
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells, Floats, Integers
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_choice
+
+
+class Measured(NamedTuple):
+    """Losses of all samples, float32 or float64, and signals of shape (targets, samples)."""
+
+    losses: Any
+    signals: Any
 
 
 class Backend(ABC):
@@ -27,12 +34,27 @@ class Backend(ABC):
 
     device: Any = None  # of torch, where the samples' values are on one
 
-    @abstractmethod
-    def measure(self, losses: Any, signals: Any | None) -> Any:
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+
+    def measure(self, losses: Any, signals: Any | None) -> Measured:
         """Take in one loss per sample, and signals of shape (targets, samples); refuse NaN among the losses.
 
         The signals are the losses themselves when None.
         """
+        values = self.numbers("losses", losses)
+        check_shape(values, len(self.cells))
+        if len(values) and bool((least := values.min()) != least):  # NaN is the least and the greatest
+            missing = values != values
+            raise InvalidInputError(
+                f"losses must not be NaN; got {int(missing.sum())}, the first at {int((missing * 1).argmax())}. A "
+                "model that diverges gives NaN: lower its learning rate or clip its gradients"
+            )
+        return Measured(values, values[None] if signals is None else self.numbers("signals", signals))
+
+    @abstractmethod
+    def numbers(self, name: str, values: Any) -> Any:
+        """Return values as float32 or float64, where the samples are; narrower floats become float32."""
 
     @abstractmethod
     def sum_signals(self, measured: Any, selected: Any) -> Floats:
@@ -77,11 +99,3 @@ def check_shape(losses: Any, samples: int) -> None:
             f"losses must have one value per sample, the shape ({samples},); got {tuple(losses.shape)}. "
             "Use reduction='none' to keep a loss per sample"
         )
-
-
-def refuse_nan(count: int, first: int) -> NoReturn:
-    """Raise the error for losses that are NaN, which have no place in the order."""
-    raise InvalidInputError(
-        f"losses must not be NaN; got {count}, the first at {first}. A model that diverges gives NaN: "
-        "lower its learning rate or clip its gradients"
-    )

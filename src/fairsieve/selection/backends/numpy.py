@@ -8,19 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.backends import Backend, check_shape, refuse_nan
+from fairsieve.selection.backends import Backend, Measured
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, Floats, Integers, as_array
 from fairsieve.selection.search import Limits, Walk, Window
 
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
-
-
-class Measured(NamedTuple):
-    """Losses, contiguous float32 or float64, and signals of shape (targets, samples)."""
-
-    losses: NDArray[np.floating[Any]]
-    signals: NDArray[np.floating[Any]]
 
 
 class Chosen(NamedTuple):
@@ -34,26 +27,18 @@ class NumpyBackend(Backend):
     """Answers in NumPy operations."""
 
     def __init__(self, cells: Cells) -> None:
-        self.cells = cells
+        super().__init__(cells)
         self.codes = cells.host_codes
         # The number of the first sample, and how many there are in all, on all workers.
         self.first, self.samples = 0, len(cells)
 
-    def measure(self, losses: Any, signals: Any | None) -> Measured:
-        """Take in arrays, lists or tensors; floats narrower than float32 become that, which orders them alike."""
-        values, samples = as_array("losses", losses), len(self.cells)
-        if values.dtype.kind not in "fiub":
-            raise InvalidInputError(f"losses must be real numbers; got {values.dtype}")
-        is_single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-        check_shape(values, samples)
-        if samples and np.isnan(values.min()):  # NaN is the least and the greatest
-            missing = np.isnan(values)
-            refuse_nan(int(missing.sum()), int(missing.argmax()))
-        if signals is None:
-            return Measured(values, values[None])
-        rows = as_array("signals", signals)
-        return Measured(values, np.ascontiguousarray(rows, None if rows.dtype.kind == "f" else np.float64))
+    def numbers(self, name: str, values: Any) -> NDArray[np.floating[Any]]:
+        """Take in arrays, lists or tensors; return contiguous arrays."""
+        array = as_array(name, values)
+        if array.dtype.kind not in "fiub":
+            raise InvalidInputError(f"{name} must be real numbers; got {array.dtype}")
+        is_single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+        return np.ascontiguousarray(array, np.float32 if is_single else np.float64)
 
     def hold(self, indices: Any | None) -> Any:
         """Return the selection of the given ascending indices."""

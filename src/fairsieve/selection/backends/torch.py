@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,20 +17,13 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.backends import Backend, check_shape, refuse_nan
+from fairsieve.selection.backends import Backend, Measured
 from fairsieve.selection.batches import POINT, Draw, shuffle_constants, shuffle_shape, shuffled
 from fairsieve.selection.cells import WIDEST, Cells, Floats, Integers, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
 FEW_CELLS = 32  # cells that are counted one after the other
-
-
-class Measured(NamedTuple):
-    """Losses of all samples, and signals of shape (targets, samples)."""
-
-    losses: torch.Tensor
-    signals: torch.Tensor
 
 
 class DeviceSelection:
@@ -54,22 +47,13 @@ class TorchBackend(Backend):
     """Answers in torch operations on one device."""
 
     def __init__(self, cells: Cells, device: Any) -> None:
-        self.cells = cells
+        super().__init__(cells)
         self.device = torch.device(device)
         self.codes = cells.codes_on(self.device)
         self.size = len(cells.classes) * len(cells.groups)
 
-    def measure(self, losses: Any, signals: Any | None) -> Measured:
+    def numbers(self, name: str, values: Any) -> torch.Tensor:
         """Take in tensors, or arrays that are then moved to the device."""
-        values = self._numbers("losses", losses) + 0.0  # −0 becomes 0
-        check_shape(values, len(self.cells))
-        if len(values) and bool(values.amin().isnan()):  # NaN is the least and the greatest
-            missing = values.isnan()
-            refuse_nan(int(missing.sum()), int(missing.int().argmax()))
-        return Measured(values, values[None] if signals is None else self._numbers("signals", signals))
-
-    def _numbers(self, name: str, values: Any) -> torch.Tensor:
-        """Return floats on the device, float32 or float64."""
         tensor = values if isinstance(values, torch.Tensor) else torch.from_numpy(as_array(name, values))
         tensor = tensor.detach().to(self.device)
         if tensor.is_complex():
@@ -99,7 +83,7 @@ class TorchBackend(Backend):
 
         Only a table of counts and the codes of a few short stretches come to the host.
         """
-        order = torch.sort(measured.losses, stable=True).indices
+        order = torch.sort(measured.losses + 0.0, stable=True).indices  # −0 becomes 0
         n, in_order = len(order), self.codes[order]
         walk = Walk(limits, max(0, n - 1), n)
         shift, digit, stretch = walk.asked.shift, -1, np.zeros(0, np.int64)
