@@ -51,9 +51,10 @@ def test_nothing_may_write_but_the_jobs_that_must():
     [
         ("run", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["plot"]),
         ("build", ["build", "hatchling", "twine"]),
+        ("test", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]),
     ],
 )
-def test_what_a_release_is_made_with_is_named_by_hash(name, needed):
+def test_what_a_release_is_made_and_tried_with_is_named_by_hash(name, needed):
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
