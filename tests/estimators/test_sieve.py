@@ -118,6 +118,7 @@ def test_weights_ratios_and_selection_obey_their_laws(seed, classes, groups, fai
     assert model.ratios_.sum(axis=1) == pytest.approx(np.ones(len(model.classes_)))
     path = model.path_.iloc[min(1, model.n_iter_) :]  # the plain round is there to compare with
     chosen = model.path_.iloc[model.path_index_]
+    assert (model.stopped_ == "met") == (model.gap_ <= 0.1)
     if path["gap"].min() <= 0.1:
         assert chosen["gap"] <= 0.1
         assert chosen["accuracy"] == path.loc[path["gap"] <= 0.1, "accuracy"].max()

@@ -86,7 +86,7 @@ def test_options_and_parameters_are_the_settings(command):
     assert len(settings_of(command)) > 8
     for name in settings_of(command):
         assert f"--{name.replace('_', '-')} " in help_text.replace("\n", " ")
-        assert f"\n    {name} : " in getattr(tabular, command).__doc__
+        assert f"\n{name} : " in getattr(tabular, command).__doc__
 
 
 def test_help_shows_eight_basic_options_and_groups_the_rest():

@@ -157,8 +157,8 @@ class SieveClassifier(FairEstimator):
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from fairsieve.data import make_synthetic
     >>> data = make_synthetic(500, seed=0)
-    >>> tree = DecisionTreeClassifier(max_depth=4, random_state=0)
-    >>> model = SieveClassifier(tree, clean_ratio=0.9, tolerance=0.5, random_state=0)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    >>> model = SieveClassifier(tree, clean_ratio=0.9, tolerance=0.3, random_state=0)
     >>> model.fit(data.features, data.labels, sensitive_features=data.groups).stopped_
     'met'
     """
@@ -401,6 +401,8 @@ class SieveClassifier(FairEstimator):
         fairest = min(rounds[1:], key=lambda each: each.gap)
         if fairest.gap <= self.tolerance_:
             return 1 + choose_point(rounds[1:], self.tolerance_)
+        if rounds[0].gap <= self.tolerance_:
+            return 0
 
         def unsure(other: Round) -> float:  # by how much chance alone lets the two gaps differ
             joint = search.predict_together(other, fairest)

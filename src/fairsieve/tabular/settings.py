@@ -421,10 +421,11 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         words = [
-            f"{_describe(signature.parameters[name])}\n        {setting.help}"
+            f"{_describe(signature.parameters[name])}\n    {setting.help}"
             for name, setting in settings_of(command).items()
         ]
-        call.__doc__ = (function.__doc__ or "").replace("**settings", "\n    ".join(words))
+        # From Python 3.13 on docstrings come without the indentation that they have in the source.
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("**settings", "\n".join(words))
         return call  # type: ignore[return-value]
 
     return decorate
