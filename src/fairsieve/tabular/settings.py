@@ -420,21 +420,16 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
             return function(*arguments, **given)
 
         call.__signature__ = signature  # type: ignore[attr-defined]
-        words = [
-            f"{_describe(signature.parameters[name])}\n    {setting.help}"
-            for name, setting in settings_of(command).items()
-        ]
+        words = []
+        for name, setting in settings_of(command).items():  # as numpydoc writes parameters
+            its = signature.parameters[name]
+            default = "" if its.default is its.empty else f", default={its.default!r}"
+            words.append(f"{name} : {its.annotation}{default}".replace("'", '"') + f"\n    {setting.help}")
         # From Python 3.13 on docstrings come without the indentation that they have in the source.
         call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("**settings", "\n".join(words))
         return call  # type: ignore[return-value]
 
     return decorate
-
-
-def _describe(parameter: inspect.Parameter) -> str:
-    """Write a parameter as numpydoc does: its name, its type and its default."""
-    default = "" if parameter.default is inspect.Parameter.empty else f", default={parameter.default!r}"
-    return f"{parameter.name} : {parameter.annotation}{default}".replace("'", '"')
 
 
 def data_name(data: Any) -> str:

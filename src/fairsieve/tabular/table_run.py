@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import judge
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Integers
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import Choice, Evaluation, ModelOutput, Share, choose_model, evaluate
 from fairsieve.tabular.models import PathPoint, TrainedModels, fit_models, predict, record_warnings
@@ -392,22 +393,21 @@ def _dropped_cells(part: TablePart, trained: TrainedModels, suspects: pd.DataFra
     left[trained.selected] = False
     dropped, doubted = (np.bincount(cells.codes[rows], minlength=cells.counts.size) for rows in (left, wrong))
 
-    def known(values: Floats, classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
-        shares = np.full(cells.shape, None)
+    def by_cell(values: Any, classes: Iterable[Any], groups: Iterable[Any]) -> list[float | None]:
+        table = np.full(cells.shape, np.nan)
         columns = [-1 if group is None else int(group) for group in groups]  # no group is last
-        shares[np.ix_([int(code) for code in classes], columns)] = values
-        return [None if value is None or np.isnan(value) else float(value) for value in shares.flat]
+        table[np.ix_([int(code) for code in classes], columns)] = values
+        return [None if math.isnan(value) else value for value in table.ravel().tolist()]
 
-    weights = known(np.asarray(model.effective_weights_), model.classes_, model.sensitive_values_)
-    noise = [None] * len(weights)
+    weights = by_cell(model.effective_weights_, model.classes_, model.sensitive_values_)
+    noise: list[float | None] = [None] * len(weights)
     if estimate is not None:
-        noise = known(estimate.noise, estimate.cells.classes, estimate.cells.groups)
+        noise = by_cell(estimate.noise, estimate.cells.classes, estimate.cells.groups)
     names = product(map(str, cells.classes), cells.groups)
+    rest = zip(names, cells.counts.ravel().tolist(), dropped, doubted, noise, weights, strict=True)
     return [
-        DroppedCell(
-            *name, Share(int(dropped[place]), count), int(doubted[place]), noise[place], weights[place]
-        )
-        for place, (name, count) in enumerate(zip(names, cells.counts.ravel().tolist(), strict=True))
+        DroppedCell(label, group, Share(int(out), count), int(looks_wrong), share, weight)
+        for (label, group), count, out, looks_wrong, share, weight in rest
         if count
     ]
 

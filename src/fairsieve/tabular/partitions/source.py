@@ -257,19 +257,17 @@ def _cut_text(path: Path, most: int) -> Iterator[Piece]:
     with path.open("rb") as stream:
         begin = at = len(stream.readline())
         first = lines = 0
-        is_open = False
         size = os.fstat(stream.fileno()).st_size
         while at < size:
             block = stream.read(max(min(most, BLOCK), 1))
+            is_open = block.count(b'"') % 2 == 1
+            while is_open or not block.endswith(b"\n"):
+                more = stream.readline()
+                if not more:
+                    break
+                block += more
+                is_open ^= more.count(b'"') % 2 == 1
             at += len(block)
-            while at < size and not block.endswith(b"\n"):
-                more = stream.readline()
-                block, at = block + more, at + len(more)
-            is_open ^= bool(block.count(b'"') % 2)
-            while is_open and at < size:
-                more = stream.readline()
-                block, at = block + more, at + len(more)
-                is_open ^= bool(more.count(b'"') % 2)
             lines += re.sub(rb'"[^"]*"', b"", block).count(b"\n") if b'"' in block else block.count(b"\n")
             if at - begin >= most or at >= size:
                 yield Piece(path.name, path, span=(begin, at), first=first)
