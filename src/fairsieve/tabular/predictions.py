@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import functools
 import shutil
@@ -263,10 +262,10 @@ def _append(path: Path, content: bytes) -> None:
 
 def _read(piece: Piece, frame: Any, reading: Reading) -> tuple[Any, InputTable | None]:
     """Read a piece, and return what its values are written from."""
-    if frame is not None:
-        return frame, piece.read(reading, frame)
-    source = piece.file if piece.span is None else Piped(piece.file, piece.read_bytes())
-    return None if is_parquet(piece.file) else source, replace(piece, first=0).read(reading)
+    table = replace(piece, first=0).read(reading, frame)
+    if frame is not None or is_parquet(piece.file):
+        return frame, table
+    return piece.file if piece.span is None else Piped(piece.file, piece.read_bytes()), table
 
 
 def _as_arrow(piece: Piece, added: Mapping[str, NDArray[Any]]) -> Any:
@@ -326,20 +325,16 @@ def predictions_csv(
             kept = fields[np.isin(fields.index + 1, table.rows)]  # not the names, nor blank rows
             yield names, [kept[place].tolist() for place in kept]
 
-    def pieces() -> Iterator[str]:
-        start = 0
-        for number, (names, columns) in enumerate(parts()):
-            if not number:
-                yield write([[*names, *added]])
-            rows = slice(start, start + len(columns[0]))
-            yield write(zip(*columns, *(values[rows] for values in written), strict=True))
-            start = rows.stop
-
     write = functools.partial(
         csv_text, separator=table.reading.separator, escape_formulas=escape_formulas, line_end=line_end
     )
-    for coding in (encoding, "utf-8"):
-        encode = codecs.getincrementalencoder(coding)(errors="surrogateescape").encode
-        with contextlib.suppress(UnicodeEncodeError):  # a predicted label that the file's encoding lacks
-            return b"".join(map(encode, pieces()))
-    raise AssertionError("UTF-8 has every letter")
+    lines, start = [], 0
+    for names, columns in parts():
+        rows = slice(start, start + len(columns[0]))
+        lines += [] if lines else [write([[*names, *added]])]
+        lines.append(write(zip(*columns, *(values[rows] for values in written), strict=True)))
+        start = rows.stop
+    text = "".join(lines)
+    with contextlib.suppress(UnicodeEncodeError):  # a predicted label that the file's encoding lacks
+        return text.encode(encoding, errors="surrogateescape")
+    return text.encode(errors="surrogateescape")
