@@ -328,7 +328,8 @@ def predictions_csv(
     write = functools.partial(
         csv_text, separator=table.reading.separator, escape_formulas=escape_formulas, line_end=line_end
     )
-    lines, start = [], 0
+    lines: list[str] = []
+    start = 0
     for names, columns in parts():
         rows = slice(start, start + len(columns[0]))
         lines += [] if lines else [write([[*names, *added]])]
