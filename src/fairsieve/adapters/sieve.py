@@ -100,7 +100,13 @@ class Sieve:
         length = count_epochs(epochs, steps, samples, data[-1], accumulated)
         whole = None if length is None else max(1, math.ceil(length))  # the last one may end early
         sieve = cls(dataset, labels, *data, **({"epochs": whole} | options))
-        sieve._check_length(length)
+        warmup = sieve.sampler.plan.warmup_epochs
+        if length is not None and 0 <= length <= warmup:
+            sieve.sampler._tell(
+                "nothing",
+                f"warmup_epochs={warmup} is not less than the {length:g} epochs to train: every epoch trains on all "
+                "samples and none is selected. Lower warmup_epochs or train longer",
+            )
         return sieve
 
     def loader(self, **options: Any) -> DataLoader[Any]:
@@ -114,15 +120,13 @@ class Sieve:
         if self.sampler.needs_update:
             share = self.share if self.is_observed else 1.0
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self._outputs, **loading)
-            self.sampler.update(validation=self._validation(model, loading))
-
-    def _validation(self, model: nn.Module, loading: dict[str, Any]) -> tuple[Any, Any, Any] | None:
-        """Return outputs, labels and groups of the samples that were set aside; None where there are none."""
-        if not len(self.aside):
-            return None
-        size = max(256, 4 * self.sampler.plan.batch_size)
-        outputs = compute_outputs(model, self.aside, chunk_size=size, forward=self._outputs, **loading)
-        return outputs, *self._labels_aside
+            size, validation = max(256, 4 * self.sampler.plan.batch_size), None
+            if len(self.aside):
+                held_out = compute_outputs(
+                    model, self.aside, chunk_size=size, forward=self._outputs, **loading
+                )
+                validation = held_out, *self._labels_aside
+            self.sampler.update(validation=validation)
 
     def _outputs(self, model: nn.Module, batch: Any) -> torch.Tensor:
         """Return a model's outputs in the precision that the framework trains it in."""
@@ -135,16 +139,6 @@ class Sieve:
         if items:
             (_, outputs), *_ = run_in_chunks(model, [collate(items)], forward=self._outputs)
             check_outputs(outputs, len(items), self.sampler.plan.cells.shape[0])
-
-    def _check_length(self, epochs: float | None) -> None:
-        """Warn when a framework will train no longer than the warm-up; None is without an end."""
-        warmup = self.sampler.plan.warmup_epochs
-        if epochs is not None and 0 <= epochs <= warmup:
-            self.sampler._tell(
-                "nothing",
-                f"warmup_epochs={warmup} is not less than the {epochs:g} epochs to train: every epoch trains on all "
-                "samples and none is selected. Lower warmup_epochs or train longer",
-            )
 
     def continue_epoch(self, skip: int = 0) -> None:
         """Go on inside the epoch that a loaded state was taken in: its samples are selected already.
