@@ -134,11 +134,6 @@ def own_chances(part: Part, chances: NDArray[np.float32]) -> Floats:
     return chances[np.arange(len(part)), part.labels.astype(np.int64)].astype(np.float64)
 
 
-def _dask(part: str = "") -> Any:
-    """Import dask, or a part of it."""
-    return require(f"dask.{part}".rstrip("."), purpose="a fit on dask collections")
-
-
 class DaskTable(PartTable):
     """Dask collections: read once, and kept on the workers while their model is used.
 
@@ -209,7 +204,8 @@ class DaskTable(PartTable):
 
     def list_suspects(self, estimator: Any, point: Point) -> None:
         """Store lazily which rows were believed and, of the others, as many as may be wrong, the likeliest first."""
-        dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
+        names = "dask", "dask.array", "dask.dataframe"
+        dask, da, dd = (require(name, purpose="a fit on dask collections") for name in names)
         view = View(selection=selection_of(point))
         parts = list(zip(self.parts.parts, self.parts.chances, self.parts.starts, strict=True))
         model = LinearModel(estimator.coef_, estimator.intercept_)

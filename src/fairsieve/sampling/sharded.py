@@ -33,6 +33,8 @@ from fairsieve.validation import check_at_least, check_positive
 
 Result = TypeVar("Result")
 
+OWN_TO_A_WORKER = ("label_weights", "folder", "device")
+CHUNK = 2**18  # places of the shuffle computed together
 # In messages of torch, where another worker was lost.
 LOST = (
     "gloo",
@@ -180,10 +182,6 @@ def shard_of(samples: int, rank: int | None = None, ranks: int | None = None) ->
     each, more = divmod(samples, ranks)
     first = rank * each + min(rank, more)
     return range(first, first + each + (rank < more))
-
-
-OWN_TO_A_WORKER = ("label_weights", "folder", "device")
-CHUNK = 2**18  # places of the shuffle computed together
 
 
 class ShardSelection(NamedTuple):

@@ -22,6 +22,9 @@ from fairsieve.selection.cells import Integers, as_array
 from fairsieve.selection.epoch import Plan
 from fairsieve.validation import check_at_least, check_share, shown
 
+WAITING = 2**20  # losses that may wait on their device before they are brought over
+CHUNK = 2**20  # samples looked through together
+
 Batch = TypeVar("Batch")
 
 
@@ -160,10 +163,6 @@ def join_parts(state: Mapping[str, Any] | Iterable[Mapping[str, Any]], samples: 
         if found := [part[name] for part in parts if name in part]:
             whole[name] = join(found) if len(found) == len(parts) else None
     return {name: value for name, value in whole.items() if value is not None}
-
-
-WAITING = 2**20  # losses that may wait on their device before they are brought over
-CHUNK = 2**20  # samples looked through together
 
 
 class RunningLosses:

@@ -43,6 +43,9 @@ from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_at_least, shown
 
+KEPT = 2  # the last, and the one before it in case the last is damaged
+NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
+DIGEST = hashlib.sha256().digest_size
 State = dict[str, Any]  # tensors by name
 
 _GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator
@@ -292,11 +295,6 @@ class AveragedModule(nn.Module):
         if is_single(outputs[0]):
             return F.logsigmoid(outputs).logsumexp(dim=0) - F.logsigmoid(-outputs).logsumexp(dim=0)
         return torch.log_softmax(outputs, dim=-1).logsumexp(dim=0)
-
-
-KEPT = 2  # the last, and the one before it in case the last is damaged
-NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
-DIGEST = hashlib.sha256().digest_size
 
 
 class Checkpoints:
