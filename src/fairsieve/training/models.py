@@ -43,7 +43,7 @@ from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_at_least, shown
 
-KEPT = 2  # the last, and the one before it in case the last is damaged
+KEPT = 2  # checkpoints: the last, and the one before it in case the last is damaged
 NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
 DIGEST = hashlib.sha256().digest_size
 State = dict[str, Any]  # tensors by name
