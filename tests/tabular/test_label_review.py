@@ -117,7 +117,7 @@ def test_the_page_writes_the_same_file_and_says_that_it_holds_personal_data(shee
 
 def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path):
     path = answer(sheet, truth, tmp_path / "review.csv")
-    result = tabular.train(data, **ROLES, verified=path)
+    result = tabular.train(data, **ROLES, verified=path, max_iter=8)
     run = result.run
     found = run.verified
     checked = {int(line["row"]): line["given_label"] for line in read_lines(sheet)[:-1]}
@@ -240,7 +240,7 @@ def test_a_group_that_nobody_checked_is_called_by_its_name(data, sheet, truth, t
     path = write_csv(tmp_path / "women.csv", {name: [line[name] for line in women] for name in women[0]})
     told = "verified_labels has no checked row of the group 'man'"
     assert any(told in note for note in tabular.audit(data, **ROLES, verified=path).audit.notes)
-    assert any(told in note for note in tabular.train(data, **ROLES, verified=path).run.notes)
+    assert any(told in note for note in tabular.train(data, **ROLES, verified=path, test=0.3, max_iter=1).run.notes)
 
 
 def test_many_rows_are_chosen_in_time_that_does_not_grow_with_their_square(tmp_path):
@@ -259,12 +259,12 @@ def test_from_python_with_a_data_frame(truth, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(truth[1]).replace({"age": {"?": None}, "job": {"": None}}).astype({"age": float})
     named = frame.rename(columns={"age": "row", "hours": "self"})
-    assert {"row", "row_", "self"} < {*tabular.review(named, label="income", sensitive="sex", rows=3).rows}
-    found = tabular.review(frame, label="income", sensitive="sex", rows=12, id_column="name")
+    assert {"row", "row_", "self"} < {*tabular.review(named, **ROLES, rows=3).rows}
+    found = tabular.review(frame, **ROLES, rows=12, id_column="name")
     assert len(found.rows) == 12
     answers = pandas.read_csv(found.save(tmp_path / "review.html"))
     answers["verified_label"] = [truth[0][row] for row in answers["row"]]
-    result = tabular.train(frame, label="income", sensitive="sex", verified=answers)
+    result = tabular.train(frame, **ROLES, verified=answers, max_iter=4)
     assert result.metrics["verified"]["wrong"]["total"] == 12
     folder = result.save(tmp_path / "run")
     again = tabular.review(frame, run=folder, rows=3)
@@ -282,7 +282,7 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     other = dict(zip(sorted(set(given)), sorted(set(given), reverse=True), strict=True))
     guess = [right if place % 10 else other[right] for place, right in enumerate(truth[0])]
     table = write_csv(tmp_path / "guessed.csv", {**truth[1], "guess": guess})
-    found = tabular.audit(data, label="income", sensitive="sex", verified=path)
+    found = tabular.audit(data, **ROLES, verified=path)
     assert found.audit.estimate.verified.checked.sum() == 79
     assert found.audit.notes[0].startswith(
         "Share of wrong labels by true label and group, from the checked rows"
@@ -292,12 +292,10 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     assert all(one["flip_rate"]["interval"][0] <= one["flip_rate"]["value"] for one in rates)
     assert all(0 < one["narrowed_by_ten_checks"] < 0.2 for one in rates)
     with pytest.raises(InvalidInputError, match=r"verified must hold answers to rows of guessed\.csv"):
-        tabular.audit(table, label="income", sensitive="sex", prediction="guess", verified=path)
+        tabular.audit(table, **ROLES, prediction="guess", verified=path)
     own = tabular.review(table, **ROLES, drop=["guess"], rows=80, id_column="name")
     path = answer(own.save(tmp_path / "own.html"), truth, tmp_path / "filled.csv")
-    measured = tabular.audit(
-        table, label="income", sensitive="sex", prediction="guess", verified=path, drop=["name"]
-    )
+    measured = tabular.audit(table, **ROLES, prediction="guess", verified=path, drop=["name"])
     roles = ["--label", "income", "--sensitive", "sex", "--prediction", "guess", "--drop", "name"]
     typed = CliRunner().invoke(app, ["audit", str(table), *roles, "--verified", str(path)])
     assert typed.exit_code == 0, typed.output
@@ -320,7 +318,7 @@ def test_rows_come_in_random_order(tmp_path):
     path = write_csv(tmp_path / "people.csv", table)
     drawn = []
     for seed in range(12):
-        rows = tabular.review(path, label="income", sensitive="sex", rows=100, seed=seed).review.rows
+        rows = tabular.review(path, **ROLES, rows=100, seed=seed).review.rows
         first = rows.head(40)
         for name in ("given_label", "suggested_label", "group"):
             common = rows[name].mode()[0]
