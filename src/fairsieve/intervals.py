@@ -199,9 +199,11 @@ def bound_change_of_largest(
 
 
 def _contenders(values: Floats, drawn: Floats) -> Flags:
-    """Find the values that may be the largest: those whose own interval reaches the largest one."""
+    """Find the values that may be the largest: that one, and those whose own interval reaches it."""
     low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
-    return np.asarray(np.maximum(np.abs(low), np.abs(high)) >= np.abs(values).max())
+    sizes = np.abs(values)
+    # Draws from few checked labels may all lie below the value itself.
+    return np.asarray(np.maximum(sizes, np.maximum(np.abs(low), np.abs(high))) >= sizes.max())
 
 
 def _highest_change(before: Floats, drawn_before: Floats, after: Floats, drawn_after: Floats) -> float:

@@ -39,7 +39,7 @@ class Attack:
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     path = write_csv(folder / "people.csv", people(300))
-    return tabular.train(path, label="income", sensitive="sex", clean_ratio=0.9, max_iter=4).save(
+    return tabular.train(path, label="income", sensitive="sex", clean_ratio=0.9, max_iter=4, test=0.3).save(
         folder / "run"
     )
 
@@ -226,7 +226,7 @@ def test_a_model_with_a_number_that_is_not_finite_is_refused(kept, here, where):
 def trees(request):
     if request.param == "lightgbm":
         pytest.importorskip("lightgbm")
-    settings = {"model": request.param, "trees": 3, "max_iter": 2, "clean_ratio": 0.9}
+    settings = {"model": request.param, "trees": 3, "max_iter": 2, "clean_ratio": 0.9, "test": 0.3}
     return tabular.train(pd.DataFrame(people(300)), label="income", sensitive="sex", **settings).model
 
 

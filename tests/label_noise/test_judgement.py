@@ -226,6 +226,13 @@ def test_a_change_of_equal_draws_is_0():
     )
 
 
+def test_a_value_beyond_all_of_its_draws_is_still_the_largest():
+    drawn, values = np.random.default_rng(0).normal(0.0, 0.01, (1000, 2)), np.array([0.5, 0.1])
+    score = bound_change_of_largest(values, drawn, values - 0.2, drawn)
+    assert score.value == pytest.approx(-0.2)
+    assert score.interval[0] <= score.value <= score.interval[1]
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [([0.1] + [0.0] * 5, [0.0] * 6), ([0.06] * 6, [0.06] + [0.0] * 5)]
 )

@@ -240,7 +240,9 @@ def test_a_group_that_nobody_checked_is_called_by_its_name(data, sheet, truth, t
     path = write_csv(tmp_path / "women.csv", {name: [line[name] for line in women] for name in women[0]})
     told = "verified_labels has no checked row of the group 'man'"
     assert any(told in note for note in tabular.audit(data, **ROLES, verified=path).audit.notes)
-    assert any(told in note for note in tabular.train(data, **ROLES, verified=path, test=0.3, max_iter=1).run.notes)
+    assert any(
+        told in note for note in tabular.train(data, **ROLES, verified=path, test=0.3, max_iter=1).run.notes
+    )
 
 
 def test_many_rows_are_chosen_in_time_that_does_not_grow_with_their_square(tmp_path):
@@ -264,7 +266,7 @@ def test_from_python_with_a_data_frame(truth, tmp_path):
     assert len(found.rows) == 12
     answers = pandas.read_csv(found.save(tmp_path / "review.html"))
     answers["verified_label"] = [truth[0][row] for row in answers["row"]]
-    result = tabular.train(frame, **ROLES, verified=answers, max_iter=4)
+    result = tabular.train(frame, **ROLES, verified=answers, max_iter=4, test=0.3)
     assert result.metrics["verified"]["wrong"]["total"] == 12
     folder = result.save(tmp_path / "run")
     again = tabular.review(frame, run=folder, rows=3)

@@ -151,7 +151,7 @@ def test_quality_is_that_of_scikit_learn(classes):
 
 def test_labels_that_are_told_apart_perfectly_are_measured():
     """Their average precision adds shares up to 1, or to a little more by rounding."""
-    for count in range(2, 60):
+    for count in (2, 3, 5, 11, 23, 59):
         scores = np.arange(count) / count
         for positives in range(1, count):
             found = evaluation._tell(scores >= scores[-positives], scores >= 0.5, scores)

@@ -87,6 +87,7 @@ def stored(request, tmp_path_factory):
         categories="kind",
         model=request.param,
         trees=5,
+        test=0.3,
         clean_ratio=0.9,
     )
     return path, result.save(folder / "run")

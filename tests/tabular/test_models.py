@@ -17,7 +17,7 @@ from fairsieve.tabular.reading.encoding import Preparation
 pytest.importorskip("lightgbm")
 KINDS = ("lightgbm", "hist-gradient-boosting")
 ROLES = {"label": "income", "sensitive": "sex"}
-FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9}
+FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9, "test": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
     ]
     kept = ("age", "hours") if kind == "lightgbm" else ("job",)
     path = write_csv(tmp_path / "p.csv", {name: table[name] for name in (*kept, "sex", "income")})
-    result = tabular.train(path, **ROLES, model=kind, trees=2, max_iter=4, clean_ratio=1.0)
+    result = tabular.train(path, **ROLES, model=kind, trees=2, max_iter=4, clean_ratio=1.0, test=0.3)
     run, folder = result.run, result.save(tmp_path / "run")
     np.testing.assert_array_equal(
         tabular.predict(folder, path).probability, tabular.predict(result, path).probability

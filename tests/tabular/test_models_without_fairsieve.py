@@ -36,7 +36,7 @@ def people(rows=800, seed=0):
 
 
 def train(data, **more):
-    return tabular.train(data, label="income", sensitive="sex", clean_ratio=0.95, **more)
+    return tabular.train(data, label="income", sensitive="sex", clean_ratio=0.95, test=0.3, **more)
 
 
 @pytest.mark.parametrize("model", ["logistic", "hist-gradient-boosting"])

@@ -46,7 +46,7 @@ def read(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reading")
     table = {"a": ["x", "y", "z"] * 30, "sex": ["m", "w"] * 45, "income": ["low", "low", "high"] * 30}
     model = tabular.train(
-        pandas.DataFrame(table), label="income", sensitive="sex", categories="a", clean_ratio=0.9
+        pandas.DataFrame(table), label="income", sensitive="sex", categories="a", clean_ratio=0.9, test=0.3
     )
 
     def read_back(data, name="table.csv", **reading):
@@ -149,7 +149,7 @@ def test_pipes_are_read_once(tmp_path, pack):
     )
     asked = {"label": "income", "sensitive": "sex"}
     calls = {
-        "train": lambda data: tabular.train(data, **asked, clean_ratio=0.9, max_iter=4),
+        "train": lambda data: tabular.train(data, **asked, clean_ratio=0.9, max_iter=4, test=0.3),
         "audit": lambda data: tabular.audit(data, **asked),
         "review": lambda data: tabular.review(data, **asked, rows=5, run=tmp_path / "run"),
         "predict": lambda data: tabular.predict(tmp_path / "run", data).save(
@@ -299,7 +299,9 @@ def test_a_number_that_means_missing_is_compared_by_its_value(tmp_path, stored):
         frame.to_csv(path, index=False) if stored == "csv" else frame.to_parquet(path)
     data = frame if stored == "frame" else path
     roles = {"label": "income", "sensitive": "sex", "dates": "since", "categories": "zip"}
-    result = tabular.train(data, **roles, missing=["-999", "97.0", "9", "none"], clean_ratio=0.9, max_iter=1)
+    result = tabular.train(
+        data, **roles, missing=["-999", "97.0", "9", "none"], clean_ratio=0.9, max_iter=1, test=0.3
+    )
     gaps = {one["name"]: one["missing"] for one in result.metrics["data"]["columns"]}
     assert gaps == {"size": 18, "count": 20, "since": 0, "zip": 0}
     assert result.run.problem.groups.names == ("0", "1")
