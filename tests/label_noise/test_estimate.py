@@ -4,13 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
-from fairsieve.label_noise.explanations import _bend
-from fairsieve.label_noise.flip_model import Observed, fit_flips, fit_plain
+from fairsieve.label_noise.estimate import _judge
+from fairsieve.label_noise.explanations import RandomFlips, _bend
+from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_flips, fit_plain
 
 DATA = make_synthetic(4000, seed=1)
 
@@ -225,3 +226,16 @@ def test_rates_come_out_right_where_each_class_becomes_sure_at_its_own_pace():
     straight, bent = np.mean(found, axis=0)
     assert bent == pytest.approx(0.1, abs=0.009)
     assert abs(bent - 0.1) < abs(straight - 0.1)
+
+
+@pytest.mark.parametrize("disagree", [True, False])
+@pytest.mark.parametrize("unsure", [True, False])
+@pytest.mark.parametrize("most", [0.01, 0.3, 0.9])
+@pytest.mark.parametrize("rate", [None, 0.1, 0.6])
+def test_every_judgement_has_a_sentence(disagree, unsure, most, rate):
+    model = (
+        None if rate is None else FlipModel(np.zeros((1, 1)), np.full((1, 2), logit(rate)), np.zeros((1, 2)))
+    )
+    told = _judge(RandomFlips(np.zeros((2, 1)), most, model, share=0.05, error=0.01, unsure=unsure), disagree)
+    assert str(told).endswith(".")
+    assert bool(told) == (told.kind in ("none_found", "at_random"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from fairsieve.label_noise.survey import Survey, stack, with_groups
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
 from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification, choose_rows
 from fairsieve.notebook import cells_html
-from fairsieve.report.text import percent, upper
+from fairsieve.report.text import load_sentences, percent, upper
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells, Codes, Floats
 from fairsieve.training.linear_rows import one_thread
@@ -44,21 +43,35 @@ NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, 
 WIDE = 0.4  # an interval that is wider says nothing
 FEW_WRONG = 0.05  # of the labels: where more can be wrong, that none were found is no all-clear
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
-ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
 
 
 @dataclass(frozen=True)
 class Credibility:
     """Whether the estimate is conclusive, and why; true in conditions where it is.
 
+    Attributes
+    ----------
+    conclusive : bool
+    kind : str
+        Such as "at_random"; a macro of ``sentences.j2`` words it.
+    facts : dict
+        Numbers of its sentence.
+
     Examples
     --------
-    >>> bool(Credibility(False, "the labels say nothing")), str(Credibility(False, "the labels say nothing"))
-    (False, 'the labels say nothing')
+    >>> found = Credibility(True, "learnt", {"checks": 100})
+    >>> bool(found), str(found)
+    (True, 'learnt from 100 checked labels.')
     """
 
     conclusive: bool
-    reason: str
+    kind: str
+    facts: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why, as a sentence."""
+        return str(getattr(load_sentences("fairsieve.label_noise", "sentences.j2"), self.kind)(**self.facts))
 
     def __bool__(self) -> bool:
         return self.conclusive
@@ -418,13 +431,12 @@ class _Estimation:
         wrong, limits = _wrong(true_class, self.cells), (0.5, SURE, 0.99)
         likely, sure, surest = (float(np.average(wrong > limit, weights=self.weights)) for limit in limits)
         if sure > CREDIBLE:
-            so_many = f"labels look wrong on purpose, but so many ({percent(sure)}) that they may be the truth and the "
-            return self.without_suspects(Credibility(False, f"{so_many}others wrong."), 1.0, aimed=True)
+            return self.without_suspects(
+                Credibility(False, "aimed_at_many", {"share": sure}), 1.0, aimed=True
+            )
         self.rule = self._rule(model, lambda features, _: expand(features))
-        why = f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
-        rates = flip_rates_of(true_class, self.cells, self.weights)
-        interval = 1 - likely, 1 - surest
-        return self.build(1 - sure, interval, Credibility(True, why), true_class, rates, aimed=True)
+        rates, verdict = flip_rates_of(true_class, self.cells, self.weights), Credibility(True, "aimed")
+        return self.build(1 - sure, (1 - likely, 1 - surest), verdict, true_class, rates, aimed=True)
 
     def learnt(self, verified: Verification, seed: int, alone: Floats | None) -> CleanRatioEstimate:
         """Learn from labels that somebody checked."""
@@ -453,7 +465,7 @@ class _Estimation:
         return self.build(
             float(np.clip(right, *interval)),
             interval,
-            Credibility(True, f"learnt from {int((verified.codes >= 0).sum())} checked labels."),
+            Credibility(True, "learnt", {"checks": int((verified.codes >= 0).sum())}),
             true_class,
             rates.flip_rates,
             verified=rates,
@@ -481,40 +493,18 @@ class _Estimation:
 def _judge(random: RandomFlips, disagree: bool) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
     least, most = random.least, max(random.most, random.share)
-    span = f"between {percent(least)} and {percent(most)}"
     if disagree:
-        why = (
-            "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
-            "bent boundary without wrong labels."
-        )
-    elif random.model is None and most > UNSEEN:
-        why = (
-            f"the features say too little about the labels: up to {percent(most)} of them could be wrong at random "
-            "without showing."
-        )
+        kind = "disagreeing"
     elif random.model is None:
-        up_to = max(math.ceil(100 * most - 1e-9), 1)
-        return Credibility(
-            True,
-            f"no wrong labels were found, though up to {up_to} % of them could be wrong at random without showing; "
-            f"{ON_TOP}.",
-        )
+        kind = "too_little_said" if most > UNSEEN else "none_found"
     elif random.unsure:
-        why = (
-            "even the surest rows are not sure. Labels wrong at random would do that, but so would an outcome that "
-            "nobody can be sure of."
-        )
+        kind = "nobody_sure"
     elif most - least > WIDE:
-        why = f"{span} of the labels are wrong at random, which is too wide to go by."
-    elif random.model.flip_rates.max() >= 0.5:
-        why = "some groups would have more wrong labels than right ones."
+        kind = "too_wide"
     else:
-        return Credibility(
-            True,
-            f"about {percent(random.share)} of the labels look wrong ({span}): even where a class is surest, some "
-            f"labels say another, as labels wrong at random do; {ON_TOP}.",
-        )
-    return Credibility(False, why)
+        kind = "mostly_wrong" if random.model.flip_rates.max() >= 0.5 else "at_random"
+    facts = {"share": random.share, "least": least, "most": most}
+    return Credibility(kind in ("none_found", "at_random"), kind, facts)
 
 
 def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
