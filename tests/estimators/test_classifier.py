@@ -100,6 +100,22 @@ def test_on_the_authors_arrays_it_settles_where_the_paper_does(flips, fairness, 
     assert found[0][1] <= most
 
 
+def test_of_few_rows_it_is_told_that_a_tolerance_cannot_be_told_from_chance():
+    """The gap is a mean over several deals of the rows to folds; and it is within the tolerance on these rows alone."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 300)
+    features = np.column_stack([rng.normal(size=(300, 8)), groups])
+    labels = (features @ [1.0, -1.0, 0.5, 0, 0, 0, 0, 0, 0.5] + rng.logistic(size=300) > 0.2).astype(int)
+    model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.04)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(features, labels, sensitive_features=groups)
+    assert model.stopped_ == "met"
+    told = [str(each.message) for each in caught if "so few cannot tell" in str(each.message)]
+    assert len(told) == 1
+    assert f"the widest gap is {model.gap_:.3f} on rows" in told[0]
+
+
 def test_the_path_is_monotone_and_every_point_of_it_can_be_had(data):
     model = fit(data, clean_ratio=1.0, tolerance=0.03)
     gaps = model.path_["gap"].to_numpy()

@@ -51,7 +51,7 @@ from fairsieve.training.rows import Table
 from fairsieve.training.solver import MANY, Folds, keep_fairer, solve
 from fairsieve.validation import check_positive, is_dask
 
-FOLDS = 5
+FOLDS, DEALT_AGAIN = 5, 2_000  # rows up to which a named tolerance is judged by three deals
 MOST_CHOSEN_BY = 6_000  # rows by which the ridge and the cleaning are chosen
 MOST_CLASSES, FEW_CLASSES = 100, 10  # more are ids or numbers, not classes; of few rows, a few may be
 LARGEST = 1e150
@@ -141,9 +141,9 @@ class FairRobustClassifier(FairEstimator):
         The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected. Where
         there are few rows for the columns, models that did not see a row predict it (``comparison_.held_out``).
     stopped_ : {"met", "cost", "unreachable", "limit", "interrupted"}
-        Why it ended: the tolerance was met; no tolerance was named, and less would cost more than
-        ``max_accuracy_loss``, or weights do not reach it; nothing that was tried narrows the widest gap further;
-        ``max_iter``; Ctrl-C.
+        Why it ended: the tolerance was met, on the rows that gaps are judged on; no tolerance was named, and less would
+        cost more than ``max_accuracy_loss``, or weights do not reach it; nothing that was tried narrows the widest gap
+        further; ``max_iter``; Ctrl-C.
     n_iter_ : int
         Updates that were made.
     path_ : DataFrame
@@ -285,6 +285,16 @@ class FairRobustClassifier(FairEstimator):
         self._remember(solution, settings, checked, clean_ratio)
         self._list_doubted(table, checked, rows, solution)
         self._tell()
+        if self.stopped_ == "met" and self.tolerance is not None and solution.held_out:
+            error = max((gap.error for gap in self._gaps[:1]), default=0.0)
+            if error > self.tolerance:
+                warnings.warn(
+                    f"the widest gap is {self.gap_:.3f} on rows that the models did not see, with a standard error of "
+                    f"{error:.3f}: so few cannot tell whether others will meet the tolerance of {self.tolerance:.3g}. "
+                    "More rows would, or a larger tolerance",
+                    FairnessWarning,
+                    stacklevel=2,
+                )
         return self
 
     def _check_samples(
@@ -331,7 +341,12 @@ class FairRobustClassifier(FairEstimator):
         elif cleaning is not None:
             train = believed.with_weights(believed.host_weights * cleaning.kept)
         if table is None and deals and is_small:
-            folds = Folds(deals[0], (cleaning.by_fold or None) if cleaning else None)
+            # What is left out in training for a fold was found without it, for one deal.
+            folds = (
+                Folds([deals[0], *deals[2:]])
+                if cleaning is None
+                else Folds(deals[:1], cleaning.by_fold or None)
+            )
         self.left_out_, to_true = np.zeros(0, np.int64), self._correction()
         if cleaning is not None and table is None:
             kept = cleaning.kept if arrangement is None else cleaning.kept[arrangement.place]
@@ -500,13 +515,15 @@ class FairRobustClassifier(FairEstimator):
         return bool(size * weight < LEARNT_BY_HEART * parameters)
 
     def _deal(self, checked: Checked, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Deal some rows to folds, twice; equal rows go to the same one. None where there is too little."""
+        """Deal some rows to folds, twice or more; equal rows go to the same one. None where there is too little."""
         data = checked.data if len(rows) == len(checked.data) else checked.data.take(rows)
         weights = np.ones(len(data)) if checked.weights is None else checked.weights[rows]
         masses = np.bincount(data.cells.label_codes, weights)
         if masses[masses > 0].min() < FEWEST:
             return []
-        return content_folds(data, weights, FOLDS, deals=2)
+        # Of few rows, which fold each is in decides how wide a gap looks, and so what a tolerance costs.
+        several = self.tolerance is not None and len(data) <= DEALT_AGAIN
+        return content_folds(data, weights, FOLDS, deals=4 if several else 2)
 
     def _choose_by_held_out(
         self,
@@ -525,7 +542,7 @@ class FairRobustClassifier(FairEstimator):
         cleans = clean_ratio >= 1.0 and self.clean_ratio == "auto" and not all_known
         if not deals or not (is_open or cleans):
             return known, None
-        few, (outer, inner) = given.take(part), deals
+        few, (outer, inner) = given.take(part), deals[:2]
         ridge = choose_ridge(few, outer) if is_open else known
         if not cleans:
             return ridge, None

@@ -90,29 +90,35 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The fold of each row and, for each fold in their order, which rows are trained on without it.
+    """The fold of each row, and which rows are trained on without each fold, in their order.
 
     Attributes
     ----------
-    numbers : integer array of shape (n,)
+    deals : list of integer arrays of shape (n,)
+        Where there are several, what is measured is their mean.
     kept : list of boolean arrays of shape (n,), optional
+        Of the first deal, if it is the only one.
     """
 
-    numbers: NDArray[np.int64]
+    deals: list[NDArray[np.int64]]
     kept: list[NDArray[np.bool_]] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> Folds:
-        return Folds(self.numbers[rows], self.kept and [each[rows] for each in self.kept])
+        return Folds([each[rows] for each in self.deals], self.kept and [each[rows] for each in self.kept])
+
+    def outside(self) -> list[NDArray[np.int64]]:
+        """Return the rows of each fold, deal by deal."""
+        return [np.flatnonzero(deal == number) for deal in self.deals for number in np.unique(deal)]
 
     def split(self, table: Table) -> Iterator[tuple[Table, Table]]:
         """Yield, for each fold, the rows to train on without it, and those of it."""
-        for place, number in enumerate(np.unique(self.numbers)):
-            inside = np.flatnonzero(self.numbers != number)
+        for place, outside in enumerate(self.outside()):
             train = table.train
             if self.kept is not None:
                 believed = cast("RowsInMemory", table.believed)
                 train = believed.with_weights(believed.host_weights * self.kept[place])
-            yield replace(table, train=train).take(inside), table.take(np.flatnonzero(self.numbers == number))
+            inside = np.delete(np.arange(len(self.deals[0])), outside)
+            yield replace(table, train=train).take(inside), table.take(outside)
 
 
 @one_thread("blas")
@@ -497,10 +503,7 @@ class _Solver:
 
     def predict(self, point: Point) -> NDArray[np.int64]:
         """Predict the class of each row by the models that did not see it."""
-        parts: list[Any] = [slice(None)]
-        if self.folds is not None:
-            numbers = self.folds.numbers
-            parts = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+        parts: list[Any] = [slice(None)] if self.folds is None else self.folds.outside()
         codes = np.zeros(self.sides[0].shown.given.samples, np.int64)
         pairs = zip(parts, self.sides[self.first :], point.models[self.first :], strict=True)
         for part, side, model in pairs:
@@ -534,7 +537,7 @@ class _Solver:
             if by_selection:
                 rows = rows.select(model.parameters, model.limit)
             tables.append(rows.confusion(at_cut(model.parameters, cut)))
-        counts = self.sides[0].table.correct(np.sum(tables, axis=0))
+        counts = self.add_up(tables)
         if effective is None:
             masses = models[0].masses
             shares = ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
@@ -554,8 +557,13 @@ class _Solver:
             side.shown.judged.confusion(at_cut(a.parameters, plain.cut), at_cut(b.parameters, point.cut))
             for side, a, b in pairs
         ]
-        self.counted[point] = self.sides[0].table.correct(np.sum(tables, axis=0))
+        self.counted[point] = self.add_up(tables)
         return self.counted[point]
+
+    def add_up(self, tables: list[Floats]) -> Floats:
+        """Add up counts of the rows that each model did not see; of several deals, return the mean."""
+        deals = 1 if self.folds is None else len(self.folds.deals)
+        return self.sides[0].table.correct(np.sum(tables, axis=0) / deals)
 
 
 def _shares(masses: Floats) -> Floats:
