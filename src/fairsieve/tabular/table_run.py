@@ -217,17 +217,21 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         measured = cross_fit(problem, copies, [point.gap for point in others], report)
     report("measuring")
     known = _known_labels(problem, estimate, measured.part)
-    inside = np.searchsorted(problem.whole.rows, measured.part.rows)
-    settings: dict[str, Any] = {
-        "estimate": known,
-        "copies": None if copies is None or asked.test_file is not None else copies[inside],
-        "seed": asked.seed,
-    }
-    cells, labels = measured.part.cells, problem.labels
-    about = asked.positive if len(labels.classes) > 2 else None
-    outputs = dict(zip(("plain", "fair"), measured.outputs, strict=False))
-    settings |= {"about": about, "likeliest": asked.threshold.is_default}
-    evaluation = evaluate(cells, outputs, labels, asked.fairness, **settings)
+    if copies is not None:
+        inside = np.searchsorted(problem.whole.rows, measured.part.rows)
+        copies = copies[inside] if asked.test_file is None else None
+    labels = problem.labels
+    evaluation = evaluate(
+        measured.part.cells,
+        dict(zip(("plain", "fair"), measured.outputs, strict=False)),
+        labels,
+        asked.fairness,
+        estimate=known,
+        copies=copies,
+        seed=asked.seed,
+        about=asked.positive if len(labels.classes) > 2 else None,
+        likeliest=asked.threshold.is_default,
+    )
     doubted = suspects = problem.train.named_suspects(trained.estimator.suspects())
     listed, more = None, []
     if problem.parts is not None and trained.rows is not None:
@@ -237,7 +241,12 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
             more = [f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."]
     prepared = trained.plain.model["prepare"]  # the page of a run names nobody
     new = notes_on_new(measured.part.values, prepared, quoted=False) if asked.test_file is not None else []
-    run = TableRun(
+    named, told = None if estimate is None else named_estimate(estimate, problem.train), None
+    if asked.verified:
+        assert named is not None  # verified labels need clean_ratio="auto"
+        told, sentences = describe_answers(problem, named)
+        more = [*sentences, *more]
+    return TableRun(
         problem=problem,
         trained=trained,
         measured=measured,
@@ -245,18 +254,15 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         choice=choose_model(evaluation, asked),
         trade_off=_measure_trade_off(problem, trained, others, measured, evaluation, known),
         with_sensitive=_try_sensitive(problem, trained, measured, known, report),
-        estimate=None if estimate is None else named_estimate(estimate, problem.train),
+        estimate=named,
         suspects=suspects,
         dropped=_dropped_cells(problem.train, trained, doubted),
         listed=listed,
         notes=[*more, *problem.notes, *new, *trained.notes],
         versions=_versions(),
+        verified=told,
+        seconds=time.perf_counter() - started,  # the last that is computed
     )
-    if asked.verified:
-        assert estimate is not None  # verified labels need clean_ratio="auto"
-        told, sentences = describe_answers(problem, named_estimate(estimate, problem.train))
-        run = replace(run, verified=told, notes=[*sentences, *run.notes])
-    return replace(run, seconds=time.perf_counter() - started)
 
 
 def cross_fit(
