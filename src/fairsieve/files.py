@@ -171,6 +171,8 @@ def output_errors(target: Path) -> Iterator[None]:
     """Say why an output could not be written."""
     try:
         yield
+    except InvalidInputError:  # says why itself
+        raise
     except (OSError, ValueError) as error:  # a name may hold what no file's may
         if getattr(error, "errno", None) in FULL:
             raise InvalidInputError(
