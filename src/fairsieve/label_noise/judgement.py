@@ -329,9 +329,9 @@ class Judgement:
         """Find what would tell whether groups are more alike, or that the change is within ``small``."""
         return find_needed(self, small, first, second)
 
-    def knowing(self, labels: Codes, chances: Floats, rows: Codes | None = None) -> Judgement:
+    def knowing(self, labels: Codes, chances: Floats | None, rows: Codes | None = None) -> Judgement:
         """Judge as if ``rows`` had been checked, with these labels, and others had these chances; all when None."""
-        if rows is None or self.estimate is None:
+        if rows is None or chances is None or self.estimate is None:
             worlds = [draw_rows(self.judged, labels).world()]
         else:
             codes = np.full(len(labels), -1)
