@@ -329,6 +329,18 @@ class Judgement:
         """Find what would tell whether groups are more alike, or that the change is within ``small``."""
         return find_needed(self, small, first, second)
 
+    def chances_at(self, rates: Floats) -> Floats:
+        """Compute how likely each class is the true one of each row, by its kind, for labels wrong at such rates."""
+        kinds = self.judged.kinds()
+        (label, group), shape = kinds.codes[:2], self.judged.cells.shape
+        predicted = np.unique(kinds.codes[2:], axis=1, return_inverse=True)[1].reshape(-1)
+        given = np.zeros((*shape, int(predicted.max(initial=0)) + 1))
+        given[label, group, predicted] = kinds.masses
+        true = undo_flips_of(given, rates)[:, group, predicted].T
+        chances = true * transitions(rates)[group, :, label]
+        chances[chances.sum(axis=1) <= 0] = 1.0
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))[kinds.kind]
+
     def knowing(self, labels: Codes, chances: Floats | None, rows: Codes | None = None) -> Judgement:
         """Judge as if ``rows`` had been checked, with these labels, and others had these chances; all when None."""
         if rows is None or chances is None or self.estimate is None:

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 FEWEST_CHECKS, MOST_CHECKS = 50, 10_000  # that are imagined
 MOST_TIMES = 1000  # rows beyond so many times those there are, are no answer
 LIKELY = 0.8  # chance that it is told by then
-LEARNT = (
-    1.5  # times the spread of checks whose chances are known: those that are learnt from checks are less good
-)
+TRIES = 4  # draws of right labels
 
 
 class Needed(NamedTuple):
@@ -61,16 +59,16 @@ def find_needed(judged: Judgement, small: float = 0.0, first: int = 0, second: i
     if judged.estimate is None:  # the labels are believed
         return Needed(_times(count, reach / needed))
     imagined = _Imagined(judged, first, second)
-    right = min(imagined.reach(), reach)
+    right = min(imagined.right, reach)
     alone = _more_rows(judged, reach, right, needed)
     if right <= needed:
-        checks = imagined.checks(needed**2 - right**2, right)
+        checks = imagined.checks(needed**2 - right**2)
         return Needed(_times(count, alone), checks if checks and checks <= count else None)
     # Not even if all labels were known to be right: half of what is open is left to the rows, and half to the checks.
     both = math.sqrt(2) * right / needed
     if alone is not None and alone <= both:
         return Needed(_times(count, alone))
-    rows, checks = _times(count, both), imagined.checks(needed**2 / 2, right)
+    rows, checks = _times(count, both), imagined.checks(needed**2 / 2)
     if rows is None or checks is None or checks > min(rows, MOST_CHECKS):
         return NOTHING
     return Needed(rows, checks, together=True)
@@ -130,33 +128,45 @@ class _Imagined:
 
     @cached_property
     def chances(self) -> Floats:
-        """How likely each class is the true one; where it is not known, as if as many were wrong as may be."""
-        estimate = self.judged.estimate
+        """How likely each class is the true one, so that the models differ as far as is judged today.
+
+        What a model of the labels finds likely would not do: by it, groups seem more alike than they are judged, and
+        a gap that turns round tells less than one that stays. Where rates have only an upper end, half of it counts.
+        """
+        estimate, cells = self.judged.estimate, self.judged.judged.cells
         assert estimate is not None
+        if estimate.likely_rates:
+            return self.judged.chances_at(
+                estimate.likely_rates[0].spread(np.arange(cells.shape[1])).likeliest
+            )
         if estimate.acts:
             return estimate.true_class
-        wrong, classes = 1 - estimate.interval[0], estimate.cells.shape[0]
-        given = np.eye(classes)[estimate.cells.label_codes]
-        return np.asarray(given * (1 - wrong) + (1 - given) * wrong / max(classes - 1, 1))
+        return self.judged.chances_at(np.full(cells.shape, (1 - estimate.interval[0]) / 2))
 
-    @cached_property
-    def labels(self) -> Codes:
-        """Labels drawn by these chances."""
-        turns = np.random.default_rng(self.judged.judged.seed).random(len(self.chances))
+    def labels(self, draw: int = 0) -> Codes:
+        """Draw labels by these chances."""
+        turns = np.random.default_rng([self.judged.judged.seed, draw]).random(len(self.chances))
         return np.asarray((np.cumsum(self.chances, axis=1)[:, :-1] < turns[:, None]).sum(axis=1))
 
-    def reach(self, checks: int | None = None) -> float:
+    def reach(self, checks: int | None = None, draw: int = 0) -> float:
         """Compute how far the interval of the change reaches where so many of them are checked; all when None."""
-        order = np.random.default_rng(self.judged.judged.seed + 1).permutation(len(self.labels))
-        judged = self.judged.knowing(self.labels, self.chances, None if checks is None else order[:checks])
+        rows = None
+        if checks is not None:
+            rows = np.random.default_rng(self.judged.judged.seed + 1).permutation(len(self.chances))[:checks]
+        judged = self.judged.knowing(self.labels(draw), self.chances, rows)
         low, high = judged.change(self.first, self.second)["disparity"].interval
         return (high - low) / 2
 
-    def checks(self, room: float, right: float) -> int | None:
+    @cached_property
+    def right(self) -> float:
+        """How far it may reach where all are checked: by chance a gap turns round, and then it reaches further."""
+        return max(self.reach(draw=draw) for draw in range(TRIES))
+
+    def checks(self, room: float) -> int | None:
         """Find how many checks leave no more than ``room`` of the reach's square, beyond that of right labels."""
-        checks, most = FEWEST_CHECKS, min(len(self.labels), MOST_CHECKS)
+        checks, most, right = FEWEST_CHECKS, min(len(self.chances), MOST_CHECKS), self.reach()
         while checks <= most:
-            left = LEARNT * (self.reach(checks) ** 2 - right**2)
+            left = self.reach(checks) ** 2 - right**2
             if left <= room:
                 return checks
             checks *= 2
