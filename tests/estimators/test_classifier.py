@@ -52,6 +52,12 @@ def fit(data, *, labels=None, **options):
     return model.fit(data.features, labels, sensitive_features=data.groups)
 
 
+def fit_quietly(X, y, z, weights=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
+
+
 @pytest.mark.parametrize("fairness", NOTIONS)
 @pytest.mark.parametrize("clean_ratio", [1.0, 0.9])
 def test_met_means_that_no_two_groups_differ_by_more_than_the_tolerance(data, fairness, clean_ratio):
@@ -145,13 +151,10 @@ def test_affine_columns_move_no_probability(column, shift, scale, clean_ratio):
     X = data.features.astype(np.float64)
     other = X.copy()
     other[:, column] = (X[:, column] + shift * X[:, column].std()) * scale
-    models = []
-    for features in (X, other):
-        model = FairRobustClassifier(clean_ratio=clean_ratio, tolerance=0.05)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            models.append(model.fit(features, data.labels, sensitive_features=data.groups))
-    one, two = (model.predict_proba(each) for model, each in zip(models, (X, other), strict=True))
+    options = {"clean_ratio": clean_ratio, "tolerance": 0.05}
+    one, two = (
+        fit_quietly(each, data.labels, data.groups, **options).predict_proba(each) for each in (X, other)
+    )
     assert np.abs(one - two).max() <= 1e-6
 
 
@@ -189,11 +192,8 @@ def test_a_weight_of_two_is_the_sample_twice(seed, clean_ratio):
     weights = np.random.default_rng(seed).integers(1, 4, len(data))
     rows = np.random.default_rng(seed + 1).permutation(np.repeat(np.arange(len(data)), weights))
     X = data.features.astype(np.float64)
-    one, two = (FairRobustClassifier(clean_ratio=clean_ratio, tolerance=0.1) for _ in range(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        one.fit(X, data.labels, sensitive_features=data.groups, sample_weight=weights)
-        two.fit(X[rows], data.labels[rows], sensitive_features=data.groups[rows])
+    y, z, options = data.labels, data.groups, {"clean_ratio": clean_ratio, "tolerance": 0.1}
+    one, two = fit_quietly(X, y, z, weights, **options), fit_quietly(X[rows], y[rows], z[rows], **options)
     assert one.predict_proba(X) == pytest.approx(two.predict_proba(X), abs=1e-7)
     assert one.gap_ == pytest.approx(two.gap_, abs=1e-9)
     assert one.clean_ratio_ == pytest.approx(two.clean_ratio_, abs=1e-9)
@@ -445,12 +445,6 @@ def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
         InvalidInputError, match=r"X must hold numbers of at most 1e\+150 in size.* got 1e\+155"
     ):
         FairRobustClassifier().fit(X, data.labels, sensitive_features=data.groups)
-
-
-def fit_quietly(X, y, z, weights=None, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
 
 
 @settings(max_examples=5, deadline=None)

@@ -13,7 +13,7 @@ import pytest
 
 from fairsieve import FairRobustClassifier
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators import _parts, classifier
+from fairsieve.estimators import _parts
 from fairsieve.training.parts import PartRows
 
 pytest.importorskip("distributed")
@@ -21,15 +21,8 @@ import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
+pytestmark = pytest.mark.usefixtures("rows_in_their_order")
 ROWS = 70_000  # above what is solved in one process
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rows_in_their_order():
-    """Keep rows in memory in the order of the parts; small tables are put into one of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classifier, "MOST_ARRANGED", 0)
-        yield
 
 
 @pytest.fixture(scope="module")

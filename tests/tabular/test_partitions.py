@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
-from fairsieve.estimators import classifier
 from fairsieve.tabular.partitions.source import find_source, parse_memory
 from fairsieve.training.parts import OneHot
 
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("rows_in_their_order")
 ROWS, MEMORY = 16_000, "3MB"  # more than is solved in one process; less than the rows need
 ROLES = {"label": "income", "sensitive": "sex"}
 
@@ -47,14 +47,6 @@ def write_parts(frame, folder, parts=4, kind="parquet"):
         else:
             part.to_csv(folder / f"part-{place}.csv", index=False)
     return folder
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rows_in_their_order():
-    """Keep rows in memory in the order of the parts; small tables are put into one of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classifier, "MOST_ARRANGED", 0)
-        yield
 
 
 @pytest.fixture(scope="module")
