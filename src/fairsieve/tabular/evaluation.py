@@ -413,8 +413,10 @@ def _measure_quality(cells: Cells, outputs: Sequence[ModelOutput], labels: Label
         if two and label != labels.positive:  # what is told of the positive one tells this one too
             continue
         positive = cells.label_codes == code
-        found = [(positive, one.codes == code, one.chances[:, code]) for one in outputs]
-        told = [[_tell(*(each[part] for each in one)) for part in parts] for one in found]
+        told = [
+            [_tell(positive[part], one.codes[part] == code, one.chances[part, code]) for part in parts]
+            for one in outputs
+        ]
         for name, (title, meaning) in QUALITIES.items():
             values = [[numbers[name] for numbers in model] for model in told]
             title = title if two else f"{title} of {label}"

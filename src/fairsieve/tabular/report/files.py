@@ -207,6 +207,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of a run, as values that JSON can express."""
     problem, evaluation, choice = run.problem, run.evaluation, run.choice
     judged, given = evaluation.judged, evaluation.judged.on_given_labels
+    tried = run.with_sensitive
     record = {
         "format": FORMAT,
         **decision.record(),
@@ -247,7 +248,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             "auto": {"log_loss": run.trained.losses} if run.trained.losses else None,
         },
         "trade_off": [point._asdict() for point in run.trade_off],
-        "with_sensitive": (tried := run.with_sensitive)
+        "with_sensitive": tried
         and {"rows": tried.rows, "fair": _pair(*tried.fair), "with_sensitive": _pair(*tried.both)},
         "widest_gap": {
             name: _gap(gap, evaluation.groups, gap.at_once[place])
