@@ -71,7 +71,7 @@ def test_a_folder_that_another_run_took_for_stale_is_made_again(result, tmp_path
         if len(made) == 1:
             folder.rmdir()
 
-    monkeypatch.setattr("fairsieve.tabular.report.files.make_folder", make_and_lose)
+    monkeypatch.setattr("fairsieve.tabular.run_folder.make_folder", make_and_lose)
     result.save(tmp_path / "run")
     assert len(made) == 2
     assert names(tmp_path) == ["run"]

@@ -134,7 +134,7 @@ main()
         ("fairsieve.tabular.table_run", "fit_models", signal.SIGINT),
         ("fairsieve.estimators.classifier", "estimate_with_rule", signal.SIGTERM),
         ("fairsieve.tabular.table_run", "evaluate", signal.SIGTERM),
-        ("fairsieve.tabular.report.files", "write_model", signal.SIGTERM),
+        ("fairsieve.tabular.run_folder", "write_model", signal.SIGTERM),
     ],
 )
 def test_a_training_that_is_stopped_says_so_and_writes_nothing(here, module, function, number):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.report.files import new_folder
+from fairsieve.tabular.run_folder import new_folder
 
 FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md", "settings.toml"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -27,7 +27,7 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     with pytest.raises(InvalidInputError, match="holds a run: add force=True to replace it"):
         trained.save(out)
     (out / "card.md").write_text("old")
-    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", lambda *_: 1 / 0)
+    monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained.save(out, force=True)
     assert (out / "card.md").read_text() == "old"  # what failed replaced nothing
@@ -111,7 +111,7 @@ def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
         (folder / "metrics.json").write_text("half")
         raise failure
 
-    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", broken)
+    monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", broken)
     with pytest.raises(failure):
         trained.save(tmp_path / "RUN")
     assert names_in(tmp_path) == set()
@@ -140,7 +140,7 @@ def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatc
         trained.save(out)
         (folder / "metrics.json").write_text("late")
 
-    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", taken)
+    monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", taken)
     with pytest.raises(
         InvalidInputError, match=r"^path must be a new folder; .* holds a run: add force=True"
     ):

@@ -35,10 +35,10 @@ def train_command(
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
     from fairsieve.files import keep_inputs
+    from fairsieve.tabular import run_folder as folders
     from fairsieve.tabular.config import stage_count
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.entry import for_commands, train
-    from fairsieve.tabular.report import files as folders
 
     worst = check_fail_on(fail_on)
     inputs = (data, settings.get("test_file"), *settings.get("verified", ()))
@@ -133,7 +133,7 @@ def audit_command(
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.entry import audit, for_commands
-    from fairsieve.tabular.report.files import FILES
+    from fairsieve.tabular.run_folder import FILES
 
     worst = check_fail_on(fail_on)
     if out is not None:

@@ -17,7 +17,7 @@ from fairsieve.files import check_new, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
-from fairsieve.tabular import audits, label_review, table_run
+from fairsieve.tabular import audits, label_review, run_folder, table_run
 from fairsieve.tabular.audits import Audit, PredictionAudit, audit_predictions, find_impact_ratios, impact_csv
 from fairsieve.tabular.config import read_settings
 from fairsieve.tabular.decision import Decision, decide_audit, decide_predictions, decide_run, say
@@ -27,7 +27,6 @@ from fairsieve.tabular.partitions.source import find_source
 from fairsieve.tabular.predictions import PartPredictions, Predictions, Predictor
 from fairsieve.tabular.reading.columns import FRAME_NAME, InputTable, Reading
 from fairsieve.tabular.reading.read import open_pipe, with_columns
-from fairsieve.tabular.report import files
 from fairsieve.tabular.settings import (
     AuditArguments,
     PredictArguments,
@@ -308,7 +307,7 @@ class TrainResult:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number, as in ``metrics.json``."""
-        return files.run_record(self.run, self.decision)
+        return run_folder.run_record(self.run, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -321,8 +320,8 @@ class TrainResult:
         A run that is there is replaced with ``force`` only.
         """
         folder = as_path("--out", folder)
-        with files.new_folder(folder, force=force) as part:
-            files.write_run(self.run, self.decision, part)
+        with run_folder.new_folder(folder, force=force) as part:
+            run_folder.write_run(self.run, self.decision, part)
         return folder
 
     def __repr__(self) -> str:
@@ -382,7 +381,7 @@ class AuditResult:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number of the audit."""
-        return files.audit_record(self.audit, self.decision)
+        return run_folder.audit_record(self.audit, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -406,12 +405,12 @@ class AuditResult:
         """
         path = as_path("--out", path)
         if self.predictions is not None:
-            with files.new_folder(path, force=force) as part:
-                files.write_prediction_audit(self.predictions, self.decision, part)
+            with run_folder.new_folder(path, force=force) as part:
+                run_folder.write_prediction_audit(self.predictions, self.decision, part)
         else:
             check_new("--out", path, force=force)
             audit = self.audit
-            suspects = files.suspects_csv(audit.suspects, audit.suspects_table)
+            suspects = run_folder.suspects_csv(audit.suspects, audit.suspects_table)
             write_output(path, (suspects if audit.impact is None else impact_csv(audit.impact)).encode())
         return path
 

@@ -195,7 +195,7 @@ class TableRun:
 def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
     """Train a plain and a fair model on a table, measure both on rows that they did not see, and choose one.
 
-    Nothing is written; :func:`fairsieve.tabular.report.files.write_run` does that.
+    Nothing is written; :func:`fairsieve.tabular.run_folder.write_run` does that.
 
     Parameters
     ----------

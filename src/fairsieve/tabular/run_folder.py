@@ -22,6 +22,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import ModelJudgement
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, load_sentences, table_markdown, writable
+from fairsieve.tabular import pages
 from fairsieve.tabular.answers import rate_records
 from fairsieve.tabular.audits import Audit, PredictionAudit, impact_csv
 from fairsieve.tabular.config import write_config
@@ -31,7 +32,6 @@ from fairsieve.tabular.model_files import ARCHIVE, trusted_types, write_model
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"

@@ -1,1 +1,0 @@
-"""A run on a table → its page, its card, and its folder."""
