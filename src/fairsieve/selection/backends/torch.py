@@ -133,29 +133,35 @@ class TorchBackend(Backend):
     def _places(self, sizes: list[int], totals: list[int], draw: Draw) -> list[list[torch.Tensor]]:
         """Return the first places of every cell's endless order, in parts; there may be more than are drawn."""
         parts: list[list[torch.Tensor]] = [[] for _ in sizes]
-        # Laps through cells of the same next power of two are computed together.
-        alike: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        # Laps through cells of the same next power of two are computed together, and so are the beginnings of laps.
+        alike: dict[tuple[tuple[int, int], bool], list[tuple[int, int, int]]] = defaultdict(list)
         for cell, (size, count) in enumerate(zip(sizes, totals, strict=True)):
             # A few places of one more lap, and all laps through few samples, are cheaper on the host.
             laps = -(-max(count - FEW_PLACES, 0) // size) if size > FEW_PLACES else 0
             for lap in range(laps):
-                alike[shuffle_shape(size)].append((cell, lap))
+                wanted = min(size, count - lap * size)
+                alike[shuffle_shape(size), wanted < size].append((cell, lap, wanted))
             if laps * size < count:
                 rest = shuffled(size, draw.seed, draw.epoch, cell, laps * size, count)
                 parts[cell].append(torch.from_numpy(rest).to(self.device))
-        for shape, pairs in alike.items():
-            cells, laps_of = np.array(pairs).T[:, :, None]
+        for (shape, _), own in sorted(alike.items()):  # beginnings last: they are their cells' last laps
+            cells, laps_of, wanted = np.array(own).T[:, :, None]
             constants = shuffle_constants(draw.seed, draw.epoch, cells, laps_of)
-            rows = _shuffled_laps(np.array(sizes)[cells], constants, shape, self.device)
-            for (cell, lap), row in zip(pairs, rows, strict=True):
-                parts[cell].insert(lap, row[: sizes[cell]])
+            rows = _shuffled_laps(np.array(sizes)[cells], int(wanted.max()), constants, shape, self.device)
+            for (cell, lap, count), row in zip(own, rows, strict=True):
+                parts[cell].insert(lap, row[:count])
         return parts
 
 
 def _shuffled_laps(
-    sizes: Integers, constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
+    sizes: Integers,
+    wanted: int,
+    constants: NDArray[np.uint64],
+    shape: tuple[int, int],
+    device: torch.device,
 ) -> torch.Tensor:
-    """Return one lap through a cell in each row: :func:`~fairsieve.selection.batches.shuffled` for all places.
+    """Return the ``wanted`` first places of a lap through a cell in each row: what
+    :func:`~fairsieve.selection.batches.shuffled` gives.
 
     ``sizes`` of the cells, a column, have the same next power of two. A place whose element is beyond the cell is
     sent through again until it is not. In place of a loop over fewer and fewer of them, which a device would wait
@@ -167,14 +173,15 @@ def _shuffled_laps(
     constants[:, ::2] |= np.uint64(1)
     table = torch.from_numpy(np.hstack([constants.astype(kind), sizes.astype(kind)])).to(device)
     *rounds, size = table.split(1, dim=1)
-    values = torch.arange(mask + 1, device=device, dtype=table.dtype).repeat(len(sizes), 1)
+    least = int(sizes.min())
+    places = [torch.arange(*ends, device=device, dtype=table.dtype) for ends in ((wanted,), (least, mask + 1))]
+    values = torch.cat(places).repeat(len(sizes), 1)
     for factor, summand in zip(rounds[::2], rounds[1::2], strict=True):
-        values.mul_(factor).add_(summand).bitwise_and_(mask)
+        torch.addcmul(summand, values, factor, out=values).bitwise_and_(mask)
         values ^= values >> half
-    least, most = int(sizes.min()), int(sizes.max())
     # Cycles that lie beyond a cell as a whole go round for ever, but nobody inside comes to them.
-    inside, beyond = values[:, :most], values[:, least:]
-    inside = inside.masked_fill(torch.arange(most, device=device) >= size, 0)
+    inside, beyond = values[:, :wanted], values[:, wanted:]
+    inside = inside.masked_fill(torch.arange(wanted, device=device) >= size, 0)
     while least <= mask and bool((inside >= size).any()):
         for _ in range(5):
             step = beyond.gather(1, (beyond - least).clamp_(min=0).long())
