@@ -167,7 +167,10 @@ def test_clean_ratios_of_cells_take_their_lowest_losses(seed, backend):
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.booleans())
 def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is_partly_grouped):
-    """From the end of the warm-up on groups weigh by (share of what is kept)^α; samples without one keep theirs."""
+    """From the end of the warm-up on groups weigh by (share of what is kept)^α; samples without one keep theirs.
+
+    α is the nearer to 1 the more of the class is left out, and ``balance`` where nothing is.
+    """
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 80, groups) if is_partly_grouped else random_cells(rng, 80, groups)
     table = rng.choice([0.2, 0.6, 1.0], cells.shape)
@@ -176,9 +179,12 @@ def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is
     for epoch in range(warmup + 3):
         plan.update(rng.random(80))
         if epoch >= warmup:
-            for kept, ratios in zip(plan.counts.reshape(cells.shape), plan.ratios, strict=True):
-                shares = kept / kept.sum()
-                weight = np.where(kept > 0, shares**power, 0)[:groups]
+            for kept, every, ratios in zip(
+                plan.counts.reshape(cells.shape), cells.counts, plan.ratios, strict=True
+            ):
+                shares, believed = kept / kept.sum(), (kept.sum() / every.sum()) ** 2
+                trusted = believed * power + (1 - believed)
+                weight = np.where(kept > 0, shares**trusted, 0)[:groups]
                 wanted = weight / max(weight.sum(), 1e-9) * shares[:groups].sum()
                 assert ratios == pytest.approx([*wanted, *shares[groups:]])
         plan.epoch += 1

@@ -6,7 +6,7 @@ logits less its logarithm. What is left is compared with what is *typical* for t
 label is doubted where
 
 1. the network believes it less than a third as much as is typical for this label in this group, and
-2. it believes another label about as much as is typical for that one in this group, or more,
+2. it believes the likeliest other label about as much as is typical for that one in this group, or more,
 
 both averaged over the epochs. "Less than a blind guess" would be easier to say, but means, of two classes, "drop every
 error".
@@ -35,7 +35,7 @@ class Doubt:
     """How much each label is doubted, for the cells of a plan; above 0 where it is.
 
     A sample has two numbers, averaged over epochs by the sampler: its *belief*, the freed probability of its label, and
-    its *rival*, the largest freed probability of another label as a multiple of what was typical for that before.
+    its *rival*, the largest freed probability of another label, as a multiple of what was typical for that one before.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -71,7 +71,9 @@ class Doubt:
             for table in (np.log(self.shares), self.typical)
         )
         freed = (outputs - shares).softmax(dim=1)
-        rival = (freed / typical).scatter(1, label, -1.0).amax(dim=1).clamp_min(0.0)
+        others = freed.scatter(1, label, -1.0)
+        is_most = others == others.amax(dim=1, keepdim=True)  # of equal ones, all: no device has a first one
+        rival = (others / typical).masked_fill(~is_most, 0.0).amax(dim=1).clamp_min(0.0)
         return torch.stack([freed.gather(1, label)[:, 0], rival])
 
     def _beside_one(self, odds: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:

@@ -69,10 +69,13 @@ def _next_step(plan: Plan) -> str:
     if not balance.compared.any():
         return "No fairness is asked for: groups keep their weights."
     codes = np.flatnonzero(balance.compared)
-    powers = ", ".join(f"{plan.cells.classes[code]!r}: {balance.powers[code]:.2f}" for code in codes)
-    alike = len({f"{balance.powers[code]:.2f}" for code in codes}) == 1
+    powers = balance.trusted(plan.counts.reshape(plan.cells.shape), plan.cell_counts)
+    texts = {plan.cells.classes[code]: f"{powers[code]:.2f}" for code in codes}
     weighted = "groups are weighted by (share of what is kept)^"
-    weighted += f"{balance.powers[codes[0]]:.2f}" if alike else f"power ({powers})"
+    if len(set(texts.values())) == 1:
+        weighted += texts[plan.cells.classes[codes[0]]]
+    else:
+        weighted += f"power ({', '.join(f'{name!r}: {text}' for name, text in texts.items())})"
     if balance.costs_accuracy:
         return (
             "Weighted groups are predicted worse on the held-out samples than natural weights would: the powers "

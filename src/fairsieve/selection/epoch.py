@@ -314,7 +314,8 @@ class Plan:
         kept = self.counts.reshape(self.cells.shape)
         if judged is not None:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
-        self.ratios = balanced_ratios(kept, balance.powers, self.cells.has_ungrouped)
+        powers = balance.trusted(kept, self.cell_counts)
+        self.ratios = balanced_ratios(kept, powers, self.cells.has_ungrouped)
 
     def cell_means(self, values: Any) -> Floats:
         """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""
@@ -403,7 +404,11 @@ class Plan:
             "is_selective": self.is_selective,
             "samples": len(self.cells),
             **({"clean_ratios": np.array(self.clean_ratios)} if self.estimates_ratios else {}),
-            **({} if self.balance is None else {"powers": self.balance.powers.copy()}),
+            **(
+                {}
+                if self.balance is None
+                else {"powers": self.balance.powers.copy(), "is_judged": self.balance.is_judged}
+            ),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -442,6 +447,7 @@ class Plan:
             self.clean_ratios = check_ratio_table(state["clean_ratios"], self.cells)
         if self.balance is not None:
             self.balance.powers = as_array("powers", state["powers"]).astype(np.float64).reshape(-1)
+            self.balance.is_judged = bool(state["is_judged"])
 
 
 def check_room(plan: Plan, clean_ratio: Any) -> None:

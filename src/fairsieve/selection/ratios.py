@@ -133,7 +133,8 @@ def move_ratios(ratios: Floats, gaps: list[LossGap | None], step_size: float) ->
 class Balance:
     """The power α of each class, by which its groups are weighted.
 
-    It is ``power`` from the end of the warm-up on: what a network sees while its rate is still high counts most.
+    It is ``power`` from the end of the warm-up on, where all labels of the class are believed: what a network sees
+    while its rate is still high counts most. The more labels are left out, the nearer it is to 1, see :meth:`trusted`.
     Held-out samples move it by steps, between 1 and 0: down where the rarer group of a class does worse, up where the
     more frequent one does, and up where the weights cost accuracy.
 
@@ -169,6 +170,18 @@ class Balance:
                 change[gap.label] += -1 if helps_rarer else 1
         change = np.ones(len(self.powers)) if costs_accuracy else np.sign(change)
         self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
+
+    def trusted(self, kept: Integers, samples: Integers) -> Floats:
+        """Return the powers for a selection: ``kept`` samples of each cell, of so many ``samples``.
+
+        A class that leaves labels out has about as many wrong ones among those that it keeps, so that the square of
+        its share is what can be trusted; and raising a rare group raises the wrong labels in it. Held-out samples know
+        more, and replace this.
+        """
+        if self.is_judged:
+            return self.powers
+        share = kept.sum(axis=1) / np.maximum(samples.sum(axis=1), 1)
+        return np.asarray(1 - (1 - self.powers) * share**2)
 
 
 def balanced_ratios(kept: Integers, powers: Floats, has_ungrouped: bool) -> Floats:

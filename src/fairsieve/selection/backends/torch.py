@@ -160,8 +160,9 @@ def _shuffled_laps(
     shape: tuple[int, int],
     device: torch.device,
 ) -> torch.Tensor:
-    """Return the ``wanted`` first places of a lap through a cell in each row: what
-    :func:`~fairsieve.selection.batches.shuffled` gives.
+    """Return the ``wanted`` first places of a lap through a cell in each row.
+
+    They are those that :func:`~fairsieve.selection.batches.shuffled` gives.
 
     ``sizes`` of the cells, a column, have the same next power of two. A place whose element is beyond the cell is
     sent through again until it is not. In place of a loop over fewer and fewer of them, which a device would wait
@@ -174,7 +175,9 @@ def _shuffled_laps(
     table = torch.from_numpy(np.hstack([constants.astype(kind), sizes.astype(kind)])).to(device)
     *rounds, size = table.split(1, dim=1)
     least = int(sizes.min())
-    places = [torch.arange(*ends, device=device, dtype=table.dtype) for ends in ((wanted,), (least, mask + 1))]
+    places = [
+        torch.arange(*ends, device=device, dtype=table.dtype) for ends in ((wanted,), (least, mask + 1))
+    ]
     values = torch.cat(places).repeat(len(sizes), 1)
     for factor, summand in zip(rounds[::2], rounds[1::2], strict=True):
         torch.addcmul(summand, values, factor, out=values).bitwise_and_(mask)
