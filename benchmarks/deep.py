@@ -49,6 +49,7 @@ NOISES = {  # name: (kind, share of wrong labels)
     "one group 20 %": ("group", 0.2),
     "confused 12 %": ("confused", 0.12),
     "confused 35 %": ("confused", 0.35),
+    "right": ("uniform", 0.0),
 }
 # What people take each class for, the likelier one first, and how often they err, beside the average.
 ALIKE = np.array([(8, 2), (9, 8), (0, 6), (5, 6), (7, 2), (3, 7), (2, 3), (4, 5), (0, 9), (1, 8)])
