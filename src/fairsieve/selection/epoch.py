@@ -396,6 +396,7 @@ class Plan:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state, in plain types and arrays; enough to resume to the identical next plan."""
+        balance = self.balance
         return {
             "epoch": self.epoch,
             "seed": self.seed,
@@ -404,11 +405,7 @@ class Plan:
             "is_selective": self.is_selective,
             "samples": len(self.cells),
             **({"clean_ratios": np.array(self.clean_ratios)} if self.estimates_ratios else {}),
-            **(
-                {}
-                if self.balance is None
-                else {"powers": self.balance.powers.copy(), "is_judged": self.balance.is_judged}
-            ),
+            **({} if balance is None else {"powers": balance.powers.copy(), "is_judged": balance.is_judged}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
