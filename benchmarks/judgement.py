@@ -15,7 +15,7 @@ labels), and judges plain logistic regression beside reweighing: a second each, 
 Beside these intervals stand those of two who know more: the flip rates, or all right labels.
 
 With ``--tell``, of the quick tables whose change cannot be told, what is said to tell it is tried: so many labels are
-checked, or so many rows drawn, up to 30,000, and judged again.
+checked, or so many rows drawn, up to 140,000, and judged again.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from fairsieve.tabular.policy import POLICY
 
 ROWS, OTHERS, FOLDS = 6000, 30_000, 3
 MANY_OTHERS = 300_000  # so that the truth itself is no matter of chance
+MANY_ROWS = 140_000  # that are drawn to see whether they tell
 LARGE = 0.03  # a fall of the disparity that should be told
 NOTION = "equalized_odds"
 Rates = list[list[float]]
@@ -234,13 +235,11 @@ def try_to_tell(number: int) -> dict[str, object]:
     if tells(judged):
         return found
     needed, told = judged.to_tell(small), {}
-    if needed.checks and not needed.together:
-        told["checks"] = tells(table.judge(needed.checks))
-    if needed.rows and needed.rows <= OTHERS:
+    if needed.rows and needed.rows <= MANY_ROWS:
         more = Quick(number, needed.rows, draw=1)
-        told["both" if needed.together else "rows"] = tells(
-            more.judge(needed.checks if needed.together else 0)
-        )
+        told["both" if needed.checks else "rows"] = tells(more.judge(needed.checks or 0))
+    elif needed.checks and not needed.rows:
+        told["checks"] = tells(table.judge(needed.checks))
     return {**found, "needed": list(needed), "told": told}
 
 
@@ -315,7 +314,7 @@ def show_told(records: list[dict]) -> None:
     for name in ("rows", "checks", "both"):
         told = [one["told"][name] for one in unknown if name in one["told"]]
         print(f"{name}: tried {len(told)}, told {sum(told)}")
-    nothing = sum(not any(one["needed"][:2]) for one in unknown)
+    nothing = sum(not any(one["needed"]) for one in unknown)
     print(
         f"{len(unknown)} of {len(records)} tables undecided; of {nothing} it is said that nothing would tell"
     )

@@ -174,14 +174,9 @@ def test_intervals_decide_and_the_stored_model_follows(
     ("needed", "said", "steps"),
     [
         (Needed(3000), "With about {more} more rows it could be told.", ["Collect"]),
-        (
-            Needed(3000, 200),
-            "With about {more} more rows, or about 200 checked labels, it could",
-            ["Collect"],
-        ),
         (Needed(None, 200), "With about 200 checked labels it could be told.", ["Have 200"]),
         (
-            Needed(3000, 80, True),
+            Needed(3000, 80),
             "rows, and about 80 checked labels among all, it could",
             ["Collect", "Have 80"],
         ),

@@ -34,14 +34,11 @@ class Needed(NamedTuple):
     Attributes
     ----------
     rows, checks : int or None
-        How many in all, of either alone; None where no number of them would do.
-    together : bool
-        Whether it takes both.
+        How many in all; where both are named, it takes both, and where none is, no number of them would do.
     """
 
     rows: int | None = None
     checks: int | None = None
-    together: bool = False
 
 
 NOTHING = Needed()
@@ -51,7 +48,7 @@ def find_needed(judged: Judgement, small: float = 0.0, first: int = 0, second: i
     """Find what would tell whether groups are more alike, or that the change is within ``small``.
 
     What is told by then is not known yet: the change may come out anywhere that today's interval leaves open, sooner
-    where it is small. Enough is what tells most of these outcomes.
+    where it is small. Enough is what tells most of these outcomes. Rows alone are no answer where labels are in doubt.
     """
     (low, high), count = judged.change(first, second)["disparity"].interval, len(judged.judged.weights)
     reach, usual = (high - low) / 2, judged.models[first].disparity.value
@@ -60,18 +57,14 @@ def find_needed(judged: Judgement, small: float = 0.0, first: int = 0, second: i
         return Needed(_times(count, reach / needed))
     imagined = _Imagined(judged, first, second)
     right = min(imagined.right, reach)
-    alone = _more_rows(judged, reach, right, needed)
     if right <= needed:
         checks = imagined.checks(needed**2 - right**2)
-        return Needed(_times(count, alone), checks if checks and checks <= count else None)
+        return Needed(None, checks) if checks and checks <= count else NOTHING
     # Not even if all labels were known to be right: half of what is open is left to the rows, and half to the checks.
-    both = math.sqrt(2) * right / needed
-    if alone is not None and alone <= both:
-        return Needed(_times(count, alone))
-    rows, checks = _times(count, both), imagined.checks(needed**2 / 2)
+    rows, checks = _times(count, math.sqrt(2) * right / needed), imagined.checks(needed**2 / 2)
     if rows is None or checks is None or checks > min(rows, MOST_CHECKS):
         return NOTHING
-    return Needed(rows, checks, together=True)
+    return Needed(rows, checks)
 
 
 def telling_reach(centre: float, reach: float, small: float, usual: float) -> float:
@@ -100,22 +93,6 @@ def telling_reach(centre: float, reach: float, small: float, usual: float) -> fl
 def _times(count: int, times: float | None) -> int | None:
     """Return how many rows there are in all, where their root has to grow so many times."""
     return None if times is None or times**2 > MOST_TIMES else max(math.ceil(count * times**2), count + 1)
-
-
-def _more_rows(judged: Judgement, reach: float, right: float, needed: float) -> float | None:
-    """Find how many times the root of the rows has to grow, if no label is checked; None where that would not do."""
-    if judged.basis == "bounds":  # what is not known of the labels stays, however many rows there are
-        low, high = judged.on_given_labels.change()["disparity"].interval
-        chance = min((high - low) / 2, reach)
-        left = needed - (reach - chance)
-        return chance / left if left > 0 else None
-    times, unknown = reach / needed, reach**2 - right**2
-    # An estimate narrows too, until there are more rows than it looks at; checks do not.
-    most = max(MOST_SURVEYED / len(judged.judged.weights), 1.0) if judged.basis == "estimate" else 1.0
-    if times**2 <= most:
-        return times
-    left = needed**2 - unknown / most
-    return right / math.sqrt(left) if left > 0 else None
 
 
 @dataclass(frozen=True, eq=False)

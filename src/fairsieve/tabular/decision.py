@@ -434,7 +434,7 @@ def _steps(run: TableRun) -> Iterator[Step]:
         needed = choice.needed
         if needed.rows:
             yield Step("more_rows", {"more": needed.rows - len(run.evaluation.cells)})
-        if needed.together or not needed.rows:
+        if needed.checks or not needed.rows:
             yield review_step(asked, max(50, 10 * math.ceil((needed.checks or 0) / 10)))
 
 

@@ -618,7 +618,7 @@ def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
         return choice
     needed = evaluation.judged.to_tell(_small(evaluation), 0, 1)
     if needed.rows is not None and needed.rows > POLICY.most_rows:
-        needed = NOTHING if needed.together else needed._replace(rows=None)
+        needed = NOTHING
     return replace(choice, needed=needed)
 
 
