@@ -29,6 +29,7 @@ from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.verified import gain_on_checked
 from fairsieve.metrics import accuracy
+from fairsieve.training import solver
 
 DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
 NOISY = flip_margin(DATA, 0.2)
@@ -152,6 +153,23 @@ def test_a_model_is_kept_that_is_fairer_without_checks():
         assert (models[1].stopped_ == "met") == (models[1].path_["gap"][place] <= models[1].tolerance_)
     assert kept > 0
     assert np.mean(changes) <= 0.01
+
+
+def test_models_of_many_rows_are_judged_without_folds(monkeypatch):
+    """Where the way is found on a part of the rows, no model has left out a fold, however many columns there are."""
+    monkeypatch.setattr(solver, "MANY", 1000)
+    monkeypatch.setattr(solver, "PART", 900)
+    wide = np.column_stack([DATA.features, np.random.default_rng(0).normal(size=(1200, 12))])
+    kept = []
+    for seed in range(3):
+        model = FairRobustClassifier(random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairsieveWarning)
+            without = clone(model).fit(wide, NOISY.labels, **GIVEN)
+            model.fit(wide, NOISY.labels, **GIVEN, verified_labels=checked_rows(12, seed=seed))
+        assert not model.comparison_.held_out
+        kept.append((model.predict(wide) == without.predict(wide)).all())
+    assert any(kept)
 
 
 def test_a_gain_is_what_the_checked_rows_say_where_all_are_checked():

@@ -164,12 +164,14 @@ def keep_fairer(
     is_better : callable
         Says so by the classes that our model and the other predict for each row.
     """
-    judges = [_Solver(table, settings, folds, 1.0) for table, folds in (here, there)]
+    # Very many rows have no models that left out a fold, and their sample may have them.
+    by_folds = ours.held_out and others.held_out
+    judges = [_Solver(table, settings, folds if by_folds else None, 1.0) for table, folds in (here, there)]
     mine, theirs = ([judge.measure_again(each.stored) for judge in judges] for each in (ours, others))
     is_as_fair = all(own.gap <= other.gap for own, other in zip(mine, theirs, strict=True))
     if is_as_fair or is_better(*(judges[1].predict(each[1]) for each in (mine, theirs))):
         return ours
-    chosen = judges[0].measure_again(others.chosen)
+    plain, chosen = (judges[0].measure_again(point) for point in (ours.plain, others.chosen))
     rest = [point for point in ours.points if point.gap > chosen.gap or point.accuracy < chosen.accuracy]
     points = front([*rest, chosen])
     return replace(
@@ -177,7 +179,7 @@ def keep_fairer(
         points=points,
         chosen=chosen,
         stopped="met" if chosen.gap <= ours.tolerance else "cost",
-        together=[judges[0].predict_together(ours.plain, point) for point in points],
+        together=[judges[0].predict_together(plain, point) for point in points],
         is_plain=others.stored is others.plain,
     )
 
@@ -492,7 +494,7 @@ class _Solver:
     def measure_again(self, point: Point) -> Point:
         """Judge a point that was found for the same rows, labelled or shifted in another way."""
         models, shift = [], self.sides[0].table.given.shift
-        for model in point.models:
+        for model in point.models[: len(self.sides)]:
             parameters = model.parameters.copy()
             parameters[:, -1] += parameters[:, :-1] @ np.broadcast_to(
                 shift - point.shift, parameters.shape[1] - 1
