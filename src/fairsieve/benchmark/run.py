@@ -139,7 +139,7 @@ def fold_scores(
     if given.validation is not None:
         parts = [(data, given.validation)]
     else:
-        fold = shuffled_places(data.cells, given.seed) % folds
+        fold = shuffled_places(data.cells, given.seed, by_code=True) % folds  # as published choices were made
         parts = [(data.take(np.flatnonzero(fold != k)), data.take(np.flatnonzero(fold == k)))
                  for k in range(folds)]  # fmt: skip
     scores = np.zeros((2, len(parts), len(options)))

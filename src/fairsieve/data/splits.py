@@ -109,7 +109,10 @@ def split_indices(
     sizes, codes = cells.counts.reshape(-1), cells.codes
     tested = _allot(sizes, test)
     validated = _allot(sizes - tested, validation)
-    rank = shuffled_places(cells, seed) - (np.cumsum(sizes) - sizes)[codes]  # within the cell
+    places = shuffled_places(cells, seed)
+    first = np.full(len(sizes), len(codes))
+    np.minimum.at(first, codes, places)
+    rank = places - first[codes]  # within the cell
     is_test = rank < tested[codes]
     is_validation = ~is_test & (rank < (tested + validated)[codes])
     return np.flatnonzero(~is_test & ~is_validation), np.flatnonzero(is_test), np.flatnonzero(is_validation)
@@ -130,16 +133,31 @@ def find_copies(values: pd.DataFrame, groups: NDArray[Any]) -> Integers | None:
 
 
 def shuffled_places(
-    cells: Cells, seed: int | np.random.Generator, copies: Integers | None = None
+    cells: Cells,
+    seed: int | np.random.Generator,
+    copies: Integers | None = None,
+    *,
+    by_code: bool = False,
 ) -> Integers:
     """Give every sample a number, cell by cell, in an order that the seed draws within each.
 
-    ``copies`` are codes of samples that belong together, which have the number of one of them.
+    The cells come in the order of their first samples: what labels and groups are called decides nothing. ``by_code``
+    takes them in the order of their codes. ``copies`` are codes of samples that belong together, which have the number
+    of one of them.
+
+    >>> names = ["a", "b"], ["z", "b"]
+    >>> places = [shuffled_places(Cells.of([0] * 8, own * 4), seed=0).tolist() for own in names]
+    >>> places[0] == places[1]
+    True
     """
     kinds = np.arange(len(cells)) if copies is None else copies
     _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+    codes = cells.codes[first]
+    if not by_code:
+        _, begin, codes = np.unique(codes, return_index=True, return_inverse=True)
+        codes = np.argsort(np.argsort(begin))[codes]
     order = np.random.default_rng(seed).permutation(len(first))
-    order = order[np.argsort(cells.codes[first[order]], kind="stable")]
+    order = order[np.argsort(codes[order], kind="stable")]
     places = np.empty(len(first), np.int64)
     places[order] = np.arange(len(first))
     return np.asarray(places[kinds])
