@@ -160,23 +160,28 @@ def test_random_flips_are_estimated_and_lower_the_weights():
     [("equalized_odds", equalized_odds_disparity), ("demographic_parity", demographic_parity_disparity)],
 )
 def test_fairer_than_the_plain_booster(booster, remaining, fairness, disparity):
-    """With any seed. Ten trees of four leaves are coarse: a fold's may be fair where those of all rows are not."""
+    """With any seed. Ten trees of four leaves are coarse: where folds cannot tell, the plain ones may be kept."""
     train, test = make_synthetic(3000, seed=0), make_synthetic(20_000, seed=100)
     noisy = flip_uniform(train, 0.15, seed=0).labels
     groups = {"sensitive_features": test.groups}
     theirs = clone(booster).fit(train.features, noisy).predict(test.features)
+    kept = 0
     for seed in range(4):
         model = SieveClassifier(booster, fairness, clean_ratio=0.85, tolerance=0.03, random_state=seed)
         ours = model.fit(train.features, noisy, sensitive_features=train.groups).predict(test.features)
         assert (ours == test.labels).mean() > (theirs == test.labels).mean() - 0.03
-        assert disparity(test.labels, ours, **groups) < remaining * disparity(test.labels, theirs, **groups)
+        kept += model.is_plain_
+        assert model.is_plain_ or (
+            disparity(test.labels, ours, **groups) < remaining * disparity(test.labels, theirs, **groups)
+        )
+    assert kept <= (2 if booster is BOOSTER else 0)
 
 
 def test_gaps_of_the_folds_that_point_in_different_directions_are_not_taken_for_none():
-    """Together they have a gap of .11, and lose accuracy; the model of all rows has one of .18 (the plain one, .23)."""
+    """Together they are fairer by .14 and less accurate, and their spread says that chance may have made it."""
     train = make_synthetic(3000, seed=3)
     noisy = flip_uniform(train, 0.15, seed=3).labels
-    model = SieveClassifier(BOOSTER, clean_ratio=0.85, tolerance=0.03, random_state=6)
+    model = SieveClassifier(BOOSTER, clean_ratio=0.85, tolerance=0.03, random_state=20)
     model.fit(train.features, noisy, sensitive_features=train.groups)
     found = model.comparison_
     assert found.plain_gap - found.gap > 0.1 > found.plain_gap - found.gap - found.gap_error
