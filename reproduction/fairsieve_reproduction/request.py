@@ -140,7 +140,8 @@ class Sitting:
 
     def end(self) -> str:
         """End the workers, whose time counts only then; say what making records took, and beside what."""
-        get_reusable_executor().shutdown(kill_workers=True)
+        # As it is: a pool whose workers were killed would wait for ever while it is resized.
+        get_reusable_executor(reuse=True).shutdown(kill_workers=True)
         for worker in active_children():  # one that was killed counts once it has been waited for
             worker.join(10)
         now, path, cores = Sitting(self.request, self.jobs), self.request.out / "sittings.jsonl", cpu_count()
