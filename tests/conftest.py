@@ -1,7 +1,5 @@
 """Data that tests of several folders share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

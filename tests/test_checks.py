@@ -1,7 +1,5 @@
 """Checks of single values, thresholds and intervals"""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -166,19 +164,16 @@ def test_rules_are_written_as_they_are_read(text):
     assert rule.is_default == (text == "0.5")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("median", r"threshold must be a probability between 0 and 1 such as 0.5, balanced, cost:FP,FN"),
-        ("cost:1", r"cost:1,5, or rate:SHARE such as rate:0.05; got 'cost:1'"),
-        ("rate:", r"got 'rate:'"),
-        ("balanced:1", r"got 'balanced:1'"),
-        (True, r"got True"),
-        ("cost:0,0", r"costs of 0 or more, and not both 0; .*such as cost:1,5"),
-        ("rate:5", r"a share of the people between 0 and 1; got 'rate:5': for 5 % pass 0.05"),
-        (1.5, r"a probability between 0 and 1; got 1.5"),
-    ],
-)
+@pytest.mark.parametrize(("value", "message"), [
+    ("median", r"threshold must be a probability between 0 and 1 such as 0.5, balanced, cost:FP,FN"),
+    ("cost:1", r"cost:1,5, or rate:SHARE such as rate:0.05; got 'cost:1'"),
+    ("rate:", r"got 'rate:'"),
+    ("balanced:1", r"got 'balanced:1'"),
+    (True, r"got True"),
+    ("cost:0,0", r"costs of 0 or more, and not both 0; .*such as cost:1,5"),
+    ("rate:5", r"a share of the people between 0 and 1; got 'rate:5': for 5 % pass 0.05"),
+    (1.5, r"a probability between 0 and 1; got 1.5"),
+])  # fmt: skip
 def test_rules_that_make_no_sense_are_refused(value, message):
     with pytest.raises(InvalidInputError, match=message):
         ThresholdRule.parse(value, "--threshold")

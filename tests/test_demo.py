@@ -1,7 +1,5 @@
 """The demo says what its numbers say, and judges by what was measured."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

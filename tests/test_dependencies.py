@@ -1,7 +1,5 @@
 """What comes along is listed, pinned, and free to use."""
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 

@@ -1,7 +1,5 @@
 """The pages of the site: their code runs, and they describe the files that are written."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -44,15 +42,12 @@ def test_a_page_runs_as_written(page, capsys):
     assert all(one.strip("\n") in printed for one in shown)
 
 
-@pytest.mark.parametrize(
-    ("question", "page"),
-    [
-        ("Which group is harmed?", "how-to/report.md"),
-        ("What do I tell the regulator?", "how-to/regulator.md"),
-        ("How do I put it into skorch?", "how-to/skorch.md"),
-        ("What does cleanlab do better?", "peers.md"),
-    ],
-)
+@pytest.mark.parametrize(("question", "page"), [
+    ("Which group is harmed?", "how-to/report.md"),
+    ("What do I tell the regulator?", "how-to/regulator.md"),
+    ("How do I put it into skorch?", "how-to/skorch.md"),
+    ("What does cleanlab do better?", "peers.md"),
+])  # fmt: skip
 def test_a_question_is_the_heading_of_one_page(question, page):
     """The site's search looks at headings first."""
     heading = re.compile(rf"^#+ {re.escape(question)}", flags=re.MULTILINE)

@@ -1,7 +1,5 @@
 """Folders that stopped processes leave behind are cleared, and those in use are not; a full disk is told."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

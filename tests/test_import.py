@@ -1,7 +1,5 @@
 """Every public name is found, and every text is whole."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Groups that say nothing are warned of; a table of features is told by its columns."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -28,15 +26,12 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (["a"] * 120, "sensitive_features has one group, 'a': there is nothing to compare"),
-        ([None] * 120, "sensitive_features has no group, all are missing: there is nothing to compare"),
-        (np.arange(120), "sensitive_features has 120 groups for 120 samples: what differs"),
-        (np.arange(120) // 4, "has 30 groups for 120 samples"),
-    ],
-)
+@pytest.mark.parametrize(("groups", "message"), [
+    (["a"] * 120, "sensitive_features has one group, 'a': there is nothing to compare"),
+    ([None] * 120, "sensitive_features has no group, all are missing: there is nothing to compare"),
+    (np.arange(120), "sensitive_features has 120 groups for 120 samples: what differs"),
+    (np.arange(120) // 4, "has 30 groups for 120 samples"),
+])  # fmt: skip
 def test_groups_that_say_nothing_are_warned_of(model, groups, message):
     with pytest.warns(FairsieveWarning, match=message) as caught:
         model.fit(DATA.features, DATA.labels, sensitive_features=groups)

@@ -1,7 +1,5 @@
 """Metrics: values against fairlearn's, laws, and bad input."""
 
-from __future__ import annotations
-
 import fairlearn.metrics as fl
 import numpy as np
 import pytest
@@ -53,15 +51,12 @@ def test_tensors_frames_and_crossed_columns():
     assert value == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"y_true": [], "y_pred": [], "sensitive_features": []}, "at least one sample"),
-        ({"sensitive_features": ["a"]}, "sensitive_features must have one value per sample, 2; got 1"),
-        ({"sample_weight": [1.0]}, "sample_weight must have one number per sample"),
-        ({"sample_weight": [np.nan, 1]}, "sample_weight must be finite and not negative"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"y_true": [], "y_pred": [], "sensitive_features": []}, "at least one sample"),
+    ({"sensitive_features": ["a"]}, "sensitive_features must have one value per sample, 2; got 1"),
+    ({"sample_weight": [1.0]}, "sample_weight must have one number per sample"),
+    ({"sample_weight": [np.nan, 1]}, "sample_weight must be finite and not negative"),
+])  # fmt: skip
 def test_bad_input_is_named(options, message):
     arguments = {"y_true": [0, 1], "y_pred": [0, 1], "sensitive_features": ["a", "b"]} | options
     with pytest.raises(InvalidInputError, match=message):

@@ -1,7 +1,5 @@
 """Without an extra the package imports, and what needs it says the exact command that installs it."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -27,17 +25,9 @@ TRIES = [
     ("numba", "FR-Train", "FR-Train needs numba: pip install 'fairsieve[reproduce]'"),
     ("dask", "cluster", "running on a dask cluster needs dask: pip install 'fairsieve[dask]'"),
     ("lightning", "Lightning", "the Lightning callback needs lightning: pip install 'fairsieve[lightning]'"),
-    (
-        "accelerate",
-        "Accelerate",
-        "the Accelerate adapter needs accelerate: pip install 'fairsieve[accelerate]'",
-    ),
-    (
-        "transformers",
-        "Trainer",
-        "the Trainer adapter needs transformers: pip install 'fairsieve[transformers]'",
-    ),
-]
+    ("accelerate", "Accelerate", "the Accelerate adapter needs accelerate: pip install 'fairsieve[accelerate]'"),
+    ("transformers", "Trainer", "the Trainer adapter needs transformers: pip install 'fairsieve[transformers]'"),
+]  # fmt: skip
 WITHOUT_A_TRY = {
     "lightgbm",  # an estimator that people bring; nothing of ours imports it
     "torch",  # tests/test_without_torch.py

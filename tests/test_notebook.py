@@ -1,7 +1,5 @@
 """Estimates and selections in notebooks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairsieve import estimate_clean_ratio, select

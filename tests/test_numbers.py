@@ -1,7 +1,5 @@
 """Numbers at their limits: huge logits, perfect separation, constants, one class in a batch; both precisions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """A release: the same bytes from the same sources, and all of them in it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

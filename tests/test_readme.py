@@ -1,7 +1,5 @@
 """The README's code runs as written, and its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

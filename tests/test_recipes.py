@@ -1,7 +1,5 @@
 """The recipes for other libraries run as they are written."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import nullcontext

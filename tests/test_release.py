@@ -1,7 +1,5 @@
 """What is published: addresses that agree, workflows that name commits, versions of the site, notes of a release."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
@@ -46,14 +44,11 @@ def test_nothing_may_write_but_the_jobs_that_must():
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "needed"),
-    [
-        ("run", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["plot"]),
-        ("build", ["build", "hatchling", "twine"]),
-        ("test", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "needed"), [
+    ("run", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["plot"]),
+    ("build", ["build", "hatchling", "twine"]),
+    ("test", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]),
+])  # fmt: skip
 def test_what_a_release_is_made_and_tried_with_is_named_by_hash(name, needed):
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

@@ -1,7 +1,5 @@
 """What lies under a mask never counts, and values that look alike are told."""
 
-from __future__ import annotations
-
 import unicodedata
 import warnings
 

@@ -1,7 +1,5 @@
 """Properties we test of an environment without torch and numba: what needs neither works, the rest names the extra."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

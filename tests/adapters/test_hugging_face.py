@@ -1,7 +1,5 @@
 """Accelerate and the Hugging Face Trainer, the real libraries, through the examples."""
 
-from __future__ import annotations
-
 import os
 import pickle
 

@@ -1,7 +1,5 @@
 """Every adapter on two processes: together they train the batches of one process, and come to its model."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run by torchrun: an adapter's example on every process, and what each was given to train on."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

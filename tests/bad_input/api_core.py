@@ -1,7 +1,5 @@
 """Bad input to the core and the samplers."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from tests.bad_input.entry import GROUPS, LABELS, LOSSES, Bad, X, samples

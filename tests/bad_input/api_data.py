@@ -1,7 +1,5 @@
 """Bad input to the data, checkpoints, comparisons and reports."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bad input to training, the estimators and the metrics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import torch

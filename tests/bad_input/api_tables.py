@@ -1,7 +1,5 @@
 """Bad input to the functions for tables: settings and tables of a wrong kind."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

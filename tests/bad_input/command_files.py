@@ -1,7 +1,5 @@
 """The files that bad commands are given."""
 
-from __future__ import annotations
-
 from tests.support.people import people, write_csv
 
 ROWS = 300

@@ -1,7 +1,5 @@
 """Every bad input to the public API gives the error that the catalogue says, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

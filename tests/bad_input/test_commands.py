@@ -1,7 +1,5 @@
 """Every bad command leaves with one clear message, no traceback, and the folder as it was."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 
@@ -51,15 +49,12 @@ def test_it_is_told(bad, folder, monkeypatch, capsys):
     assert content(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fly"], "No such command 'fly'"),
-        (["train"], "Missing argument"),
-        (["train", "people.csv", "--wings", "2"], "No such option"),
-        (["demo", "--seeds", "many"], "Invalid value for '--seeds'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["fly"], "No such command 'fly'"),
+    (["train"], "Missing argument"),
+    (["train", "people.csv", "--wings", "2"], "No such option"),
+    (["demo", "--seeds", "many"], "Invalid value for '--seeds'"),
+])  # fmt: skip
 def test_what_is_no_command_is_told_with_its_usage(folder, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])

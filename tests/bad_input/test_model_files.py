@@ -1,7 +1,5 @@
 """Model files from others, damaged ones and old ones: refused, and nothing in them runs."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json
@@ -191,14 +189,12 @@ def change_weights(weights):
 
 
 CHANGES = {
-    "another classifier": lambda model: Pipeline(
-        [("prepare", model["prepare"]), ("model", DummyClassifier())]
-    ),
+    "another classifier": lambda model: Pipeline([("prepare", model["prepare"]), ("model", DummyClassifier())]),
     "a cache": lambda model: Pipeline(model.steps, memory="ran"),
     "weights of another shape": change_weights(lambda weights: weights[:, 1:]),
     "weights that are not numbers": change_weights(lambda weights: weights * np.nan),
     "a step more": lambda model: Pipeline([model.steps[0], ("also", "passthrough"), model.steps[1]]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -1,7 +1,5 @@
 """What is written stays in its folder, follows no link, and is safe to open, whatever the names and values."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Damaged tables: whatever the bytes, only errors of fairsieve come out, and they come soon."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

@@ -1,7 +1,5 @@
 """``fairsieve compare``: records, continuing, attacks, the authors' arrays, and somebody's own table."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -112,15 +110,12 @@ def test_the_authors_arrays_stand_in_for_a_draw_and_records_do_not_say_where_the
         assert record["attacked"] == pytest.approx(shares, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--label", "income"), "--label must go with --table; got no table: add --table FILE"),
-        (("--verified", "a.csv"), "--verified must go with --table"),
-        (("--table", "a.csv", "--label", "x"), "--sensitive must name a column with --table; got none"),
-        (("--table", "a.csv", "--data", "adult"), "--table and --data must not be given together"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (("--label", "income"), "--label must go with --table; got no table: add --table FILE"),
+    (("--verified", "a.csv"), "--verified must go with --table"),
+    (("--table", "a.csv", "--label", "x"), "--sensitive must name a column with --table; got none"),
+    (("--table", "a.csv", "--data", "adult"), "--table and --data must not be given together"),
+])  # fmt: skip
 def test_bad_options_are_named_before_any_work(tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         compare(tmp_path / "new", *options)

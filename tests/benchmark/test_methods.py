@@ -1,7 +1,5 @@
 """What every method promises, and what each exists for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """The engine of recorded runs: lost workers, errors of runs, clusters, a full disk, and damaged records."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -299,14 +297,11 @@ def test_unknown_addresses_are_refused_with_the_known_forms(address):
         pass
 
 
-@pytest.mark.parametrize(
-    ("module", "address", "install"),
-    [
-        ("ray", "ray", "needs ray: pip install ray$"),
-        ("ray", "ray://localhost:1", r"needs ray: pip install ray\[client\]"),
-        ("pyspark.sql", "spark", "needs pyspark: pip install joblibspark pyspark"),
-    ],
-)
+@pytest.mark.parametrize(("module", "address", "install"), [
+    ("ray", "ray", "needs ray: pip install ray$"),
+    ("ray", "ray://localhost:1", r"needs ray: pip install ray\[client\]"),
+    ("pyspark.sql", "spark", "needs pyspark: pip install joblibspark pyspark"),
+])  # fmt: skip
 def test_a_missing_engine_names_the_command_that_installs_it(module, address, install, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(FairsieveError, match=install), open_cluster(address):

@@ -1,7 +1,5 @@
 """One browser for all these tests, and pages opened in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The page as a reader has it: it draws, sorts, filters and hides, and asks nobody for anything."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.sample_document import sample_document
 

@@ -1,7 +1,5 @@
 """Check labels on the page as a person does: by keyboard and by mouse, with answers that stay, and save them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import time

@@ -1,7 +1,5 @@
 """The report of a run as a reader has it, with names that would rather be code."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

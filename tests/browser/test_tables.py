@@ -1,7 +1,5 @@
 """Tables on the page sort and filter, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.sample_document import VALUES, results, suspects
 

@@ -1,7 +1,5 @@
 """The command line, as a user types it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -111,23 +109,20 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encodin
     assert "?ona" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "offered"),
-    [
-        (("data", "fetch", "complas"), "compas"),
-        (("data", "export", "adlt", "x.csv"), "adult"),
-        (("data", "describe", "germn"), "german"),
-        (("compare", "--data", "complas"), "compas"),
-        (("compare", "--data", "compas", "--methods", "lr,fairsive"), "fairsieve"),
-        (("compare", "--data", "compas", "--noise", "lable"), "label"),
-        (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal-opportunity"),
-        (("reproduce", "tabel1"), "table1"),
-        ((*TRAIN, "--model", "lightgmb"), "lightgbm"),
-        ((*TRAIN, "--threshold", "balancd"), "balanced"),
-        ((*TRAIN, "--clean-ratio", "aut"), "auto"),
-        ((*TRAIN, "--fail-on", "do-not-us"), "do-not-use"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "offered"), [
+    (("data", "fetch", "complas"), "compas"),
+    (("data", "export", "adlt", "x.csv"), "adult"),
+    (("data", "describe", "germn"), "german"),
+    (("compare", "--data", "complas"), "compas"),
+    (("compare", "--data", "compas", "--methods", "lr,fairsive"), "fairsieve"),
+    (("compare", "--data", "compas", "--noise", "lable"), "label"),
+    (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal-opportunity"),
+    (("reproduce", "tabel1"), "table1"),
+    ((*TRAIN, "--model", "lightgmb"), "lightgbm"),
+    ((*TRAIN, "--threshold", "balancd"), "balanced"),
+    ((*TRAIN, "--clean-ratio", "aut"), "auto"),
+    ((*TRAIN, "--fail-on", "do-not-us"), "do-not-use"),
+])  # fmt: skip
 def test_a_misspelt_choice_is_offered_its_closest(arguments, offered, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)

@@ -1,7 +1,5 @@
 """Options from a file: a run is repeated by one argument; and what a long command says."""
 
-from __future__ import annotations
-
 import json
 import logging
 import tomllib
@@ -75,16 +73,10 @@ def test_an_audit_of_predictions_is_repeated_by_one_argument(people, tmp_path):
     assert (again / "ll144.csv").read_bytes() == (first / "ll144.csv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [
-        (
-            "compare",
-            ["--data", "synthetic", "--methods", "plain", "--seeds", "1", "--no-tune", "--rate", "0.2"],
-        ),
-        ("reproduce", ["table2", "--quick", "--judge-only", "--seeds", "lr=3", "--selection", "authors"]),
-    ],
-)
+@pytest.mark.parametrize(("command", "options"), [
+    ("compare", ["--data", "synthetic", "--methods", "plain", "--seeds", "1", "--no-tune", "--rate", "0.2"]),
+    ("reproduce", ["table2", "--quick", "--judge-only", "--seeds", "lr=3", "--selection", "authors"]),
+])  # fmt: skip
 def test_commands_that_compute_long_are_repeated_by_one_argument(command, options, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
     for folder in (first, again):

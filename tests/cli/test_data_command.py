@@ -1,7 +1,5 @@
 """``fairsieve data``: what is printed where, and the exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -52,14 +50,11 @@ def test_describe(compas):
     assert found["cells"] == [[1514, 1281], [1661, 822]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["describe", "compas", "--sensitive", "age"], "sensitive must be one of"),
-        (["describe", "german"], "fairsieve data fetch german"),
-        (["fetch", "compas", "--source", "openml"], "names from openml must be one of adult, german"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["describe", "compas", "--sensitive", "age"], "sensitive must be one of"),
+    (["describe", "german"], "fairsieve data fetch german"),
+    (["fetch", "compas", "--source", "openml"], "names from openml must be one of adult, german"),
+])  # fmt: skip
 def test_errors_are_raised_for_the_program_to_print(arguments, message, empty_cache):
     result = runner.invoke(app, ["data", *arguments])
     assert result.stdout == ""

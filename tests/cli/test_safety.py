@@ -3,8 +3,6 @@
 A stop ends a command with status 130 or 143 and a line on what is kept, never with a traceback.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import stat
@@ -128,15 +126,12 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "number"),
-    [
-        ("fairsieve.tabular.table_run", "fit_models", signal.SIGINT),
-        ("fairsieve.estimators.classifier", "estimate_with_rule", signal.SIGTERM),
-        ("fairsieve.tabular.table_run", "evaluate", signal.SIGTERM),
-        ("fairsieve.tabular.run_folder", "write_model", signal.SIGTERM),
-    ],
-)
+@pytest.mark.parametrize(("module", "function", "number"), [
+    ("fairsieve.tabular.table_run", "fit_models", signal.SIGINT),
+    ("fairsieve.estimators.classifier", "estimate_with_rule", signal.SIGTERM),
+    ("fairsieve.tabular.table_run", "evaluate", signal.SIGTERM),
+    ("fairsieve.tabular.run_folder", "write_model", signal.SIGTERM),
+])  # fmt: skip
 def test_a_training_that_is_stopped_says_so_and_writes_nothing(here, module, function, number):
     code = STOPPED.format(module=module, function=function, number=int(number))
     (here / "program.py").write_text(code)
@@ -161,28 +156,17 @@ def interrupt_inside(*_, **__):
         raise SystemError("a result with an exception set") from stop
 
 
-@pytest.mark.parametrize(
-    ("function", "command", "message"),
-    [
-        (
-            "tabular.table_run.train_table",
-            "train people.csv --label income --sensitive sex -o run",
-            "Nothing was w",
-        ),
-        ("tabular.entry.read_model", "predict run people.csv -o new.csv", "Nothing was written."),
-        ("tabular.audits.audit_table", "audit people.csv --label income --sensitive sex", "Nothing was w"),
-        ("benchmark.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
-        (
-            "fairsieve_reproduction.request.reproduce",
-            "reproduce table4 --out new",
-            "This sitting made 0 of 0 records",
-        ),
-        ("data.sources.fetch", "data fetch adult", "Nothing was left half-written."),
-        ("data.catalogue.export_csv", "data export adult new.csv", "Nothing was left half-written."),
-        ("demo.run_demo", "demo --out new", "No figure was drawn."),
-        ("fairsieve_reproduction.demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
-    ],
-)
+@pytest.mark.parametrize(("function", "command", "message"), [
+    ("tabular.table_run.train_table", "train people.csv --label income --sensitive sex -o run", "Nothing was w"),
+    ("tabular.entry.read_model", "predict run people.csv -o new.csv", "Nothing was written."),
+    ("tabular.audits.audit_table", "audit people.csv --label income --sensitive sex", "Nothing was w"),
+    ("benchmark.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
+    ("fairsieve_reproduction.request.reproduce", "reproduce table4 --out new", "This sitting made 0 of 0 records"),
+    ("data.sources.fetch", "data fetch adult", "Nothing was left half-written."),
+    ("data.catalogue.export_csv", "data export adult new.csv", "Nothing was left half-written."),
+    ("demo.run_demo", "demo --out new", "No figure was drawn."),
+    ("fairsieve_reproduction.demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
+])  # fmt: skip
 @pytest.mark.parametrize("stop", [interrupt, interrupt_inside])
 def test_every_command_says_what_is_left(here, monkeypatch, failed, function, command, message, stop):
     monkeypatch.setattr(function if function.startswith("fairsieve") else f"fairsieve.{function}", stop)

@@ -1,7 +1,5 @@
 """The command line answers at once, without importing anything heavy."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

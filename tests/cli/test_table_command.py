@@ -1,7 +1,5 @@
 """train, predict and audit, as a user types them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The real data sets, loaded once; a missing file fails with the command that gets it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairsieve.data import load_adult, load_compas, load_german

@@ -1,7 +1,5 @@
 """Fetching, all or nothing, whatever happens on the way; and where files are looked for."""
 
-from __future__ import annotations
-
 import errno
 import io
 import multiprocessing

@@ -1,7 +1,5 @@
 """Noise"""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wrong labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -135,20 +133,14 @@ def test_inputs_stay(clean):
     assert (clean.labels == before).all()
 
 
-@pytest.mark.parametrize(
-    ("flip", "message"),
-    [
-        (
-            lambda s: flip_margin(s, 0.5, among=s.groups == 0),
-            "rate must not ask for more flips than there are",
-        ),
-        (lambda s: flip_group_targeted(s, 0.1, group=0), "rate must leave under half of a group's labels"),
-        (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
-        (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"the shape \(2, 2\); got \[0.1, 0.2, 0.3\]"),
-        (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),
-        (lambda s: flip_margin(s.take(s.labels == 1), 0.1), "two or more classes"),
-    ],
-)
+@pytest.mark.parametrize(("flip", "message"), [
+    (lambda s: flip_margin(s, 0.5, among=s.groups == 0), "rate must not ask for more flips than there are"),
+    (lambda s: flip_group_targeted(s, 0.1, group=0), "rate must leave under half of a group's labels"),
+    (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
+    (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"the shape \(2, 2\); got \[0.1, 0.2, 0.3\]"),
+    (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),
+    (lambda s: flip_margin(s.take(s.labels == 1), 0.1), "two or more classes"),
+])  # fmt: skip
 def test_bad_input_is_named(clean, flip, message):
     with pytest.raises(InvalidInputError, match=message):
         flip(clean)

@@ -1,7 +1,5 @@
 """NHANES: the counts that are known, what people miss in each group, and the truth, which is nowhere a feature."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from importlib import resources

@@ -1,7 +1,5 @@
 """COMPAS, Adult and German credit: the pinned counts, the encoding, the known accuracy, and files that are wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -133,19 +131,12 @@ def test_sex_of_each_status(tmp_path):
 
 WRONG = [
     (load_compas, {"compas-scores-two-years.csv": "a,b\n1,2\n"}, "must be the published table"),
-    (
-        load_adult,
-        {"adult.test": f"{ADULT}>50K.\n", "adult.data": "1, 2, 3\n"},
-        "must have all fields; row 1 has fewer",
-    ),
-    (
-        load_german,
-        {"german.data": GERMAN.format(status="A99", label=1)},
-        r"personal_status in .* got also \['A99'\]",
-    ),
+    (load_adult, {"adult.test": f"{ADULT}>50K.\n", "adult.data": "1, 2, 3\n"},
+     "must have all fields; row 1 has fewer"),
+    (load_german, {"german.data": GERMAN.format(status="A99", label=1)}, r"personal_status in .* got also \['A99'\]"),
     (load_german, {"german.data": GERMAN.format(status="A91", label=3)}, r"class in .* got also \['3'\]"),
     (load_german, {"german.data": "A11 6"}, "must have all fields"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("load", "files", "message"), WRONG)

@@ -1,7 +1,5 @@
 """Laws of splitting, over any samples."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

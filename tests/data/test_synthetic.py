@@ -1,7 +1,5 @@
 """The synthetic data, and the authors' arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -100,15 +98,12 @@ def test_the_authors_layout_is_read(arrays):
     assert (noisy["general"] == 1 - ours.train.labels).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("y_test.npy", np.full(1000, 7), r"y_test\.npy must hold 1000 numbers, .*; got 1000, such as \[7\]"),
-        ("z_test.npy", np.zeros(3), r"z_test\.npy must hold 1000 numbers.*; got 3"),
-        ("y_noise_general.npy", np.ones(3), "must hold 2000 numbers.*; got 3"),
-        ("xz_train.npy", None, r"xz_train\.npy must be a NumPy"),  # half of it
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("y_test.npy", np.full(1000, 7), r"y_test\.npy must hold 1000 numbers, .*; got 1000, such as \[7\]"),
+    ("z_test.npy", np.zeros(3), r"z_test\.npy must hold 1000 numbers.*; got 3"),
+    ("y_noise_general.npy", np.ones(3), "must hold 2000 numbers.*; got 3"),
+    ("xz_train.npy", None, r"xz_train\.npy must be a NumPy"),  # half of it
+])  # fmt: skip
 def test_bad_arrays_are_named(arrays, name, content, message):
     if content is None:
         (arrays / name).write_bytes((arrays / name).read_bytes()[:200])

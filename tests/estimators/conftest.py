@@ -1,7 +1,5 @@
 """Short fits on little data rarely reach a tolerance: the warnings of that are tested where they are the point."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

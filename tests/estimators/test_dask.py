@@ -1,7 +1,5 @@
 """Rows on a dask cluster: the fit of the same rows in memory, with nothing of their length fetched."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle
@@ -152,16 +150,13 @@ def test_the_estimate_is_of_a_sample_and_says_so(client, monkeypatch):
     assert len(model.estimate_.cells) == 3000
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda X, y, z: (X, y.compute(), z), "y must be a dask array, data frame or series.*got ndarray"),
-        (lambda X, y, z: (X, y, z[:-1]), "sensitive_features must have the"),
-        (lambda X, y, z: (X * np.nan, y, z), "X must be finite"),
-        (lambda X, y, z: (X.astype(str), y, z), "X must hold numbers"),
-        (lambda X, y, z: (X, y * 0, z), "two or more classes"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda X, y, z: (X, y.compute(), z), "y must be a dask array, data frame or series.*got ndarray"),
+    (lambda X, y, z: (X, y, z[:-1]), "sensitive_features must have the"),
+    (lambda X, y, z: (X * np.nan, y, z), "X must be finite"),
+    (lambda X, y, z: (X.astype(str), y, z), "X must hold numbers"),
+    (lambda X, y, z: (X, y * 0, z), "two or more classes"),
+])  # fmt: skip
 def test_bad_input_is_named_in_the_error(client, change, message):
     with pytest.raises(InvalidInputError, match=message):
         fitted(*change(*in_parts(*draw(500))))

@@ -1,7 +1,5 @@
 """Displays: what they hold, what they draw, and where."""
 
-from __future__ import annotations
-
 import sys
 
 import matplotlib as mpl

@@ -150,22 +150,19 @@ def test_rows_without_a_weight_are_taken_out_of_the_folds(data):
     assert whole.weights_[rows].tolist() == part.weights_.tolist()
 
 
-@pytest.mark.parametrize(
-    ("cv", "message"),
-    [
-        (True, "cv must be a whole number of at least 2; got True"),
-        ("five", "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 'five'"),
-        (2.5, "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 2.5"),
-        ([], "cv must have at least one fold; got none"),
-        ([[1, 2, 3]], r"cv must be pairs of rows, \(train, test\); fold 0 is \[1, 2, 3\]"),
-        ([([0, 1], [120])], "cv must hold rows from 0 to 119; fold 0 holds 120"),
-        ([([0, 1], [-1])], "cv must hold rows from 0 to 119; fold 0 holds -1"),
-        ([([0.5], [1])], "cv must hold whole numbers of rows; fold 0 holds float64"),
-        ([([], np.arange(120))], "cv must leave samples to train on in every fold; fold 0 has none"),
-        (TimeSeriesSplit(3), "cv must put every sample into a test fold; 30 samples are in none"),
-        (LeaveOneGroupOut(), "cv must split without groups.*pass the rows"),
-    ],
-)
+@pytest.mark.parametrize(("cv", "message"), [
+    (True, "cv must be a whole number of at least 2; got True"),
+    ("five", "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 'five'"),
+    (2.5, "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 2.5"),
+    ([], "cv must have at least one fold; got none"),
+    ([[1, 2, 3]], r"cv must be pairs of rows, \(train, test\); fold 0 is \[1, 2, 3\]"),
+    ([([0, 1], [120])], "cv must hold rows from 0 to 119; fold 0 holds 120"),
+    ([([0, 1], [-1])], "cv must hold rows from 0 to 119; fold 0 holds -1"),
+    ([([0.5], [1])], "cv must hold whole numbers of rows; fold 0 holds float64"),
+    ([([], np.arange(120))], "cv must leave samples to train on in every fold; fold 0 has none"),
+    (TimeSeriesSplit(3), "cv must put every sample into a test fold; 30 samples are in none"),
+    (LeaveOneGroupOut(), "cv must split without groups.*pass the rows"),
+])  # fmt: skip
 def test_bad_folds_are_named(data, cv, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(SieveClassifier(TREE, cv=cv, **SHORT), data)

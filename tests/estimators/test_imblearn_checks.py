@@ -1,7 +1,5 @@
 """imbalanced-learn's own checks of a sampler, on FairRobustResampler."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("imblearn")

@@ -1,7 +1,5 @@
 """A fitted linear model in other libraries: stored, converted, explained without fairsieve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """FairRobustResampler: cells in proportion to the ratios, in the containers that came in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

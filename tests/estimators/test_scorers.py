@@ -1,7 +1,5 @@
 """Scorers: the metrics' values, the groups by metadata routing, picklable."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SieveClassifier around any classifier, with any table, and with scikit-learn's tools."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -63,15 +61,11 @@ def test_scikit_learns_checks(estimator, check):
 
 
 @pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        BOOSTER,
-        HistGradientBoostingClassifier(max_iter=5),
-        make_pipeline(StandardScaler(), LogisticRegression()),
-    ],
-    ids=["lightgbm", "hist-gradient-boosting", "pipeline"],
-)
+@pytest.mark.parametrize("estimator", [
+    BOOSTER,
+    HistGradientBoostingClassifier(max_iter=5),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+], ids=["lightgbm", "hist-gradient-boosting", "pipeline"])  # fmt: skip
 @pytest.mark.parametrize("fairness", NOTIONS)
 def test_final_model_is_the_classifier_fitted_with_the_stored_weights(data, estimator, clean_ratio, fairness):
     model = SieveClassifier(estimator, fairness, **(SHORT | {"clean_ratio": clean_ratio}))
@@ -150,11 +144,10 @@ def test_random_flips_are_estimated_and_lower_the_weights():
     assert np.mean(rates) == pytest.approx(0.2, abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("booster", "remaining"),
-    [(LGBMClassifier(n_estimators=60, num_leaves=8, n_jobs=1, verbose=-1), 0.4), (BOOSTER, 0.85)],
-    ids=["usual", "coarse"],
-)
+@pytest.mark.parametrize(("booster", "remaining"), [
+    (LGBMClassifier(n_estimators=60, num_leaves=8, n_jobs=1, verbose=-1), 0.4),
+    (BOOSTER, 0.85),
+], ids=["usual", "coarse"])  # fmt: skip
 @pytest.mark.parametrize(
     ("fairness", "disparity"),
     [("equalized_odds", equalized_odds_disparity), ("demographic_parity", demographic_parity_disparity)],
@@ -300,17 +293,11 @@ def test_bad_parameters_are_named_at_fit(data, estimator, options, message):
 @pytest.mark.parametrize(
     "model", [SieveClassifier(TREE, **SHORT), FairRobustResampler(SieveClassifier(TREE))]
 )
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        (
-            np.linspace(0, 1, 300),
-            r"Unknown label type: continuous. y must hold classes.*got 300 different values",
-        ),
-        (np.linspace(0, 1, 300).astype(object), "Unknown label type"),
-        (np.arange(300) + 0.5, r"such as 0\.5: put them into ranges, for example by numpy\.digitize"),
-    ],
-)
+@pytest.mark.parametrize(("targets", "message"), [
+    (np.linspace(0, 1, 300), r"Unknown label type: continuous. y must hold classes.*got 300 different values"),
+    (np.linspace(0, 1, 300).astype(object), "Unknown label type"),
+    (np.arange(300) + 0.5, r"such as 0\.5: put them into ranges, for example by numpy\.digitize"),
+])  # fmt: skip
 def test_continuous_targets_are_refused(data, model, targets, message):
     fit = getattr(model, "fit_resample", None) or model.fit
     with pytest.raises(InvalidInputError, match=message):

@@ -1,7 +1,5 @@
 """A sieve with a threshold, the classifiers of its rounds, and the labels it suspects."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

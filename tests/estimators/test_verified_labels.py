@@ -1,7 +1,5 @@
 """Verified labels in the three estimators: what they change, and how they travel through scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -290,19 +288,11 @@ MISSING = [None] * 1200
 BAD = {
     "weights alone": (None, {"verified_weight": np.ones(1200)}, "verified_weight belongs to verified_labels"),
     "class": ([*MISSING[1:], "maybe"], {}, "verified_labels must be among the classes of y"),
-    "length": (
-        [1, 0],
-        {},
-        r"verified_labels must have one value per sample, the shape \(1200,\); got \(2,\)",
-    ),
+    "length": ([1, 0], {}, r"verified_labels must have one value per sample, the shape \(1200,\); got \(2,\)"),
     "empty": (MISSING, {}, "must have a value where somebody checked; all 1200 are missing"),
     "weights": (VERIFIED, {"verified_weight": np.zeros(1200)}, "verified_weight must be finite and above 0"),
-    "weight length": (
-        VERIFIED,
-        {"verified_weight": [1.0]},
-        "verified_weight must have one number per sample",
-    ),
-}
+    "weight length": (VERIFIED, {"verified_weight": [1.0]}, "verified_weight must have one number per sample"),
+}  # fmt: skip
 
 
 def test_a_clean_ratio_beside_verified_labels_is_refused():

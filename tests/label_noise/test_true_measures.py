@@ -1,7 +1,5 @@
 """Measures for the true labels from few checks: exact where all is known, unbiased, and honest about the rest."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -92,23 +90,17 @@ def test_notions_weights_and_equal_opportunity():
 NO_ROWS = "rows must be numbers of rows of the estimate"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"y_pred": PREDICTED}, "y_pred must have one label per row of the estimate, 1500; got 800"),
-        ({"y_pred": ["maybe"] * 1500}, "y_pred"),
-        ({"estimate": None}, "estimate must be what estimate_clean_ratio returns; got None"),
-        ({"rows": [5, 1500]}, r"rows must be .* between 0 and 1499, or .*; got \[5, 1500\]"),
-        ({"rows": [5, -1]}, r"rows must be .* between 0 and 1499, or .*; got \[5, -1\]"),
-        ({"rows": [3, 3]}, "twice with different predictions"),
-        ({"rows": [True, False]}, "or a mask of 1500 truth values"),
-        *(({"rows": rows}, NO_ROWS) for rows in ([0.0, 1.0], [], [[0, 1]], ["a", "b"])),
-        *(
-            ({"random_state": seed}, "random_state must be .*a whole number")
-            for seed in (-1, 0.5, "a", 2**64)
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"y_pred": PREDICTED}, "y_pred must have one label per row of the estimate, 1500; got 800"),
+    ({"y_pred": ["maybe"] * 1500}, "y_pred"),
+    ({"estimate": None}, "estimate must be what estimate_clean_ratio returns; got None"),
+    ({"rows": [5, 1500]}, r"rows must be .* between 0 and 1499, or .*; got \[5, 1500\]"),
+    ({"rows": [5, -1]}, r"rows must be .* between 0 and 1499, or .*; got \[5, -1\]"),
+    ({"rows": [3, 3]}, "twice with different predictions"),
+    ({"rows": [True, False]}, "or a mask of 1500 truth values"),
+    *(({"rows": rows}, NO_ROWS) for rows in ([0.0, 1.0], [], [[0, 1]], ["a", "b"])),
+    *(({"random_state": seed}, "random_state must be .*a whole number") for seed in (-1, 0.5, "a", 2**64)),
+])  # fmt: skip
 def test_bad_input_is_named(change, message):
     with pytest.raises(InvalidInputError, match=message):
         measure_true_labels(**({"y_pred": [0, 1], "estimate": estimate(100)} | change))

@@ -89,16 +89,13 @@ def test_checked_labels_are_certain_and_all_of_them_are_the_truth():
     assert everything.verified.low == pytest.approx(everything.verified.high, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda v: v,
-        lambda v: pd.Series(v, dtype="Int64"),
-        lambda v: np.array([np.nan if x is None else x for x in v], float),
-        lambda v: np.ma.masked_array([x or 0 for x in v], [x is None for x in v]),
-        lambda v: [pd.NA if x is None else x for x in v],
-    ],
-)
+@pytest.mark.parametrize("form", [
+    lambda v: v,
+    lambda v: pd.Series(v, dtype="Int64"),
+    lambda v: np.array([np.nan if x is None else x for x in v], float),
+    lambda v: np.ma.masked_array([x or 0 for x in v], [x is None for x in v]),
+    lambda v: [pd.NA if x is None else x for x in v],
+])  # fmt: skip
 def test_missing_is_none_nan_na_or_masked(form):
     small = DATA.take(np.arange(300))
     verified = checked_rows(50, data=small)
@@ -307,14 +304,11 @@ def test_the_choice_is_spread_over_the_cells():
     assert np.abs(counts - found.cells.counts.reshape(-1) / 10).max() <= 1
 
 
-@pytest.mark.parametrize(
-    ("n", "seed", "message"),
-    [
-        (2.5, 0, "n must be a whole number"),
-        (41, 0, "n must be at most 40, the rows that nobody checked; got 41"),
-        (3, -1, "seed must be a whole number"),
-    ],
-)
+@pytest.mark.parametrize(("n", "seed", "message"), [
+    (2.5, 0, "n must be a whole number"),
+    (41, 0, "n must be at most 40, the rows that nobody checked; got 41"),
+    (3, -1, "seed must be a whole number"),
+])  # fmt: skip
 def test_a_choice_that_cannot_be_made_is_named(n, seed, message):
     with pytest.raises(InvalidInputError, match=message):
         problem(0, 40).next_to_verify(n, seed)

@@ -1,7 +1,5 @@
 """Wrong labels: the model of flips, true counts, and sums with checks"""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

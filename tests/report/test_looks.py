@@ -1,7 +1,5 @@
 """Colours can be read, in both themes and by every eye; names keep theirs."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

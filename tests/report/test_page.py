@@ -1,7 +1,5 @@
 """Documents as pages, tables and text: what cannot be drawn is refused, text stays text, and everything is inside."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """Judging the paper: its numbers, experiments that continue, statistics, verdicts, and the page."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

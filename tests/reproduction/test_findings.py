@@ -1,7 +1,5 @@
 """``docs/reproduction/findings.md`` says what the published tables, claims and records say."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import cache

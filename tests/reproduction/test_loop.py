@@ -1,7 +1,5 @@
 """The paper's loop for the linear model: in compiled code, with its penalty, the same as in NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The covariance penalty of the paper's compiled loop, against the literal formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

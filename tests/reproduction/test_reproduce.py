@@ -1,7 +1,5 @@
 """``fairsieve reproduce``: what is written, judged again from the records, and published."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -95,14 +93,11 @@ def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch
     )  # and what is not comparable is not among them
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["all", "--seeds", "many"], "--seeds must be a number of at least 1, or METHOD=N; got 'many'"),
-        (["all", "--attacked", "men"], "--attacked must be synthetic=GROUP or compas=GROUP"),
-        (["all", "--judge-only"], "--judge-only needs records"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (["all", "--seeds", "many"], "--seeds must be a number of at least 1, or METHOD=N; got 'many'"),
+    (["all", "--attacked", "men"], "--attacked must be synthetic=GROUP or compas=GROUP"),
+    (["all", "--judge-only"], "--judge-only needs records"),
+])  # fmt: skip
 def test_bad_options_are_named_before_any_work(tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         reproduce(*options, "--out", tmp_path / "new")

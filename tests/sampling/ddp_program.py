@@ -1,7 +1,5 @@
 """Run by torchrun: the DDP example on two ranks and on one, whole, interrupted and resumed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -3,8 +3,6 @@
 Groups of 1, 2, 3 and 4 of the processes each take the same random problems, cut into uneven shards.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Starting real processes under torchrun."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

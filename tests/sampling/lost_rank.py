@@ -1,7 +1,5 @@
 """Run as three ranks: the first trains the DDP example with one that freezes, then with one that dies."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The benchmarks of networks that want a GPU run on a processor too, if on little."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """The DDP example: as many ranks as you like, stopped and resumed, come to one model."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Several processes plan what one would, send little, and fail together. One start of four processes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

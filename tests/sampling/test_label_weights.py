@@ -1,7 +1,5 @@
 """Chances of the true labels in the batch sampler: one-hot ones change nothing, and others are expectations."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 
@@ -82,19 +80,13 @@ def test_an_impossible_class_of_infinite_loss_does_not_count():
     assert expected_losses(outputs, torch.tensor([[1.0, 0.0]]), cross_entropy).tolist() == [0.0]
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (
-            np.ones((60, 3)) / 3,
-            r"of the shape \(samples, classes\), \(60, 2\); got float64 of the shape \(60, 3\)",
-        ),
-        (np.full((60, 2), "x"), "label_weights must be numbers"),
-        (np.ones((60, 2)), r"with the sum 1 in every row; row 0 is \[1\.0, 1\.0\]"),
-        (np.tile([1.5, -0.5], (60, 1)), "must be chances, at least 0"),
-        (np.tile([np.nan, 1.0], (60, 1)), "must be chances"),
-    ],
-)
+@pytest.mark.parametrize(("weights", "message"), [
+    (np.ones((60, 3)) / 3, r"of the shape \(samples, classes\), \(60, 2\); got float64 of the shape \(60, 3\)"),
+    (np.full((60, 2), "x"), "label_weights must be numbers"),
+    (np.ones((60, 2)), r"with the sum 1 in every row; row 0 is \[1\.0, 1\.0\]"),
+    (np.tile([1.5, -0.5], (60, 1)), "must be chances, at least 0"),
+    (np.tile([np.nan, 1.0], (60, 1)), "must be chances"),
+])  # fmt: skip
 @pytest.mark.parametrize("kind", [FairRobustBatchSampler, ShardedBatchSampler])
 def test_bad_weights_are_named(kind, weights, message):
     y, z, _ = problem(0)

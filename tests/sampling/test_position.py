@@ -1,7 +1,5 @@
 """An epoch begins at update(), and a training goes on from any batch as if it had not been stopped."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

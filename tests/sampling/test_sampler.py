@@ -1,7 +1,5 @@
 """The batch sampler in a real DataLoader."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

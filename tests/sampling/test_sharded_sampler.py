@@ -1,7 +1,5 @@
 """The sharded sampler in one process: a group of one, loaders of batches without samples, states in parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Shards"""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

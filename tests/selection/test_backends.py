@@ -1,7 +1,5 @@
 """Backends, and cells on a device or on disk"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cells from any labels and groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,23 +13,20 @@ LABELS = [1, 0, 1, 1]
 GROUPS = ["b", "a", "a", "b"]
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        LABELS,
-        np.array(LABELS),
-        np.array(LABELS, bool),
-        np.array(LABELS, np.float32),
-        torch.tensor(LABELS),
-        pd.Series(LABELS),
-        pd.Series(LABELS, dtype="category"),
-        pl.Series(LABELS),
-        ["yes", "no", "yes", "yes"],
-        np.array(["yes", "no", "yes", "yes"], object),
-        np.array(LABELS)[:, None],
-        np.array(LABELS).view(np.memmap),
-    ],
-)
+@pytest.mark.parametrize("labels", [
+    LABELS,
+    np.array(LABELS),
+    np.array(LABELS, bool),
+    np.array(LABELS, np.float32),
+    torch.tensor(LABELS),
+    pd.Series(LABELS),
+    pd.Series(LABELS, dtype="category"),
+    pl.Series(LABELS),
+    ["yes", "no", "yes", "yes"],
+    np.array(["yes", "no", "yes", "yes"], object),
+    np.array(LABELS)[:, None],
+    np.array(LABELS).view(np.memmap),
+])  # fmt: skip
 def test_any_label_type_gives_the_same_cells(labels):
     cells = Cells.of(labels, GROUPS)
     assert cells.codes.tolist() == [3, 0, 2, 3]
@@ -64,21 +59,18 @@ def test_more_values_than_a_table_holds():
     assert cells.codes.tolist() == cells.classes == list(range(2**16 + 1))
 
 
-@pytest.mark.parametrize(
-    ("labels", "groups", "message"),
-    [
-        ([0, None], [0, 1], "labels must not have missing values; got 1, in row 1"),
-        ([0.0, np.nan], [0, 1], "labels must not have missing values"),
-        ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
-        ([0, 1], np.array(["2001", "NaT"], "M8[Y]"), "groups must not have missing values; got 1, in row 1"),
-        ([None] * 5, [0] * 5, "got 5, in rows 0, 1, 2, 3, 4: drop"),
-        ([None] * 6, [0] * 6, "got 6, in rows 0, 1, 2, 3, 4, …: drop"),
-        ([[0], [0, 1]], [0, 1], "labels must have rows of one length; got"),
-        (np.zeros((2, 2)), [0, 1], "labels must have one dimension"),
-        (np.zeros((2, 2, 2)), [0, 1], "labels must have one dimension"),
-        ([0, 1], np.zeros((2, 2, 2)), "groups must have one or two dimensions"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "groups", "message"), [
+    ([0, None], [0, 1], "labels must not have missing values; got 1, in row 1"),
+    ([0.0, np.nan], [0, 1], "labels must not have missing values"),
+    ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
+    ([0, 1], np.array(["2001", "NaT"], "M8[Y]"), "groups must not have missing values; got 1, in row 1"),
+    ([None] * 5, [0] * 5, "got 5, in rows 0, 1, 2, 3, 4: drop"),
+    ([None] * 6, [0] * 6, "got 6, in rows 0, 1, 2, 3, 4, …: drop"),
+    ([[0], [0, 1]], [0, 1], "labels must have rows of one length; got"),
+    (np.zeros((2, 2)), [0, 1], "labels must have one dimension"),
+    (np.zeros((2, 2, 2)), [0, 1], "labels must have one dimension"),
+    ([0, 1], np.zeros((2, 2, 2)), "groups must have one or two dimensions"),
+])  # fmt: skip
 def test_bad_input_is_named(labels, groups, message):
     with pytest.raises(InvalidInputError, match=message):
         Cells.of(labels, groups)

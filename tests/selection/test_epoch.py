@@ -1,7 +1,5 @@
 """The order of an epoch, and resuming."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.selection.test_plan import random_cells
@@ -37,16 +35,13 @@ def test_constraints_and_weights_can_be_left_out():
     assert fairbatch.ratios.tolist() != Plan(cells, 10).ratios.tolist()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"ratios": [[1.0]]}, "over the same samples"),
-        ({"ratios": [[1.5, 0.5], [0.5, 0.5]]}, r"ratios in \[0, 1\]; got \[\[1.5"),
-        ({"ratios": [[1.0, 0.0], [-0.5, 0.5]]}, r"ratios in \[0, 1\]"),
-        ({"indices": [0, -1]}, "points outside"),
-        ({"epoch": None}, "lacks epoch"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"ratios": [[1.0]]}, "over the same samples"),
+    ({"ratios": [[1.5, 0.5], [0.5, 0.5]]}, r"ratios in \[0, 1\]; got \[\[1.5"),
+    ({"ratios": [[1.0, 0.0], [-0.5, 0.5]]}, r"ratios in \[0, 1\]"),
+    ({"indices": [0, -1]}, "points outside"),
+    ({"epoch": None}, "lacks epoch"),
+])  # fmt: skip
 def test_a_state_of_something_else_is_refused(change, message):
     plan = Plan(random_cells(np.random.default_rng(0)), 10)
     state = {k: v for k, v in (plan.state_dict() | change).items() if v is not None}
@@ -62,16 +57,13 @@ def test_signals_are_required_where_groups_are_not_compared_by_losses():
         plan.update(np.ones(60), np.ones((2, 60)))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 2.5}, "batch_size must be a whole number"),
-        ({"warmup_epochs": -1}, "warmup_epochs must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"clean_ratio": 0}, "clean_ratio must be"),
-        ({"signal": "margin"}, "signal must be one of loss, error; got 'margin'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"batch_size": 2.5}, "batch_size must be a whole number"),
+    ({"warmup_epochs": -1}, "warmup_epochs must be"),
+    ({"seed": -1}, "seed must be"),
+    ({"clean_ratio": 0}, "clean_ratio must be"),
+    ({"signal": "margin"}, "signal must be one of loss, error; got 'margin'"),
+])  # fmt: skip
 def test_bad_options_are_named(options, message):
     with pytest.raises(InvalidInputError, match=message):
         Plan(random_cells(np.random.default_rng(0)), **({"batch_size": 10} | options))

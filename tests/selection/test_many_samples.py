@@ -1,7 +1,5 @@
 """Backends give the same answers, and memory stays bounded."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Samples without a group: they train, and no fairness looks at them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,20 +14,17 @@ LABELS = [1, 0, 1, 1]
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
 
-@pytest.mark.parametrize(
-    "groups",
-    [
-        ["b", None, "a", "b"],
-        ["b", np.nan, "a", "b"],
-        np.array(["b", None, "a", "b"], object),
-        np.array(["b", pd.NA, "a", "b"], object),
-        np.array([np.str_("b"), pd.NaT, np.str_("a"), np.str_("b")], object),
-        pd.Series(["b", None, "a", "b"]),
-        pd.Series(["b", None, "a", "b"], dtype="string"),
-        pd.Series(["b", None, "a", "b"], dtype="category"),
-        pl.Series(["b", None, "a", "b"]),
-    ],
-)
+@pytest.mark.parametrize("groups", [
+    ["b", None, "a", "b"],
+    ["b", np.nan, "a", "b"],
+    np.array(["b", None, "a", "b"], object),
+    np.array(["b", pd.NA, "a", "b"], object),
+    np.array([np.str_("b"), pd.NaT, np.str_("a"), np.str_("b")], object),
+    pd.Series(["b", None, "a", "b"]),
+    pd.Series(["b", None, "a", "b"], dtype="string"),
+    pd.Series(["b", None, "a", "b"], dtype="category"),
+    pl.Series(["b", None, "a", "b"]),
+])  # fmt: skip
 def test_every_kind_of_missing_value_is_recognised(groups):
     cells = Cells.of(LABELS, groups, missing="own")
     assert cells.groups == ["a", "b", None]
@@ -40,15 +35,12 @@ def test_every_kind_of_missing_value_is_recognised(groups):
         Cells.of(LABELS, groups)
 
 
-@pytest.mark.parametrize(
-    ("groups", "values"),
-    [
-        (pd.Series([2, None, 1, 2], dtype="Int64"), [1, 2, None]),
-        (pl.Series([2, None, 1, 2]), [1.0, 2.0, None]),
-        ([2.0, np.nan, 1.0, 2.0], [1.0, 2.0, None]),
-        (np.array(["2002", "NaT", "2001", "2002"], "M8[Y]"), None),
-    ],
-)
+@pytest.mark.parametrize(("groups", "values"), [
+    (pd.Series([2, None, 1, 2], dtype="Int64"), [1, 2, None]),
+    (pl.Series([2, None, 1, 2]), [1.0, 2.0, None]),
+    ([2.0, np.nan, 1.0, 2.0], [1.0, 2.0, None]),
+    (np.array(["2002", "NaT", "2001", "2002"], "M8[Y]"), None),
+])  # fmt: skip
 def test_missing_numbers_and_dates(groups, values):
     cells = Cells.of(LABELS, groups, missing="own")
     assert cells.group_codes.tolist() == [1, 2, 0, 1]

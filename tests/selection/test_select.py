@@ -1,7 +1,5 @@
 """Selection equals Algorithm 1 on every input, and its laws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -48,17 +46,14 @@ def test_no_samples():
 RATIOS = [[0.5, 0.5], [0.5, 0.5]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[0.1], [0.2]], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample"),
-        (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
-        (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
-        (([0.1, 0.2], [0, 1], [0, 1], [[-0.5, 1.0, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
-        (([0.1, 0.2], [0, 1], [0, 1], [0.5, 0.5], 0.9), r"ratios must be a table"),
-        ((torch.tensor([1j, 0j]), [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (([[0.1], [0.2]], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample"),
+    (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
+    (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
+    (([0.1, 0.2], [0, 1], [0, 1], [[-0.5, 1.0, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
+    (([0.1, 0.2], [0, 1], [0, 1], [0.5, 0.5], 0.9), r"ratios must be a table"),
+    ((torch.tensor([1j, 0j]), [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),
+])  # fmt: skip
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(fairsieve.errors.InvalidInputError, match=message):
         fairsieve.select(*arguments)

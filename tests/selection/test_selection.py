@@ -1,7 +1,5 @@
 """Selection"""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -4,8 +4,6 @@ Every function returns the labels with flips and the mask of who was flipped. ``
 one number, or one for each group.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 

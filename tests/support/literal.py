@@ -1,7 +1,5 @@
 """Slow, literal versions of the algorithms: the oracles for the fast ones."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

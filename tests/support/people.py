@@ -1,7 +1,5 @@
 """Small tables of people, for the tests of tables."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -91,58 +91,29 @@ def _one_cell(rate, label):
 
 
 RECIPES = {
-    "right labels, groups that differ": Recipe(
-        rows=8000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8, own=-1.0, wrong=_nobody
-    ),
+    "right labels, groups that differ": Recipe(rows=8000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8,
+        own=-1.0, wrong=_nobody),
     "right labels, groups alike": Recipe(rows=6000, shares=(0.5, 0.5), weights=(2.0, 1.0), wrong=_nobody),
-    "a tenth wrong": Recipe(
-        rows=10000, shares=(0.7, 0.3), weights=(2.0, 1.5, 1.0), shift=-0.7, own=1.0, wrong=_everybody(0.1)
-    ),
-    "a fifth wrong": Recipe(
-        rows=12000,
-        shares=(0.5, 0.5),
-        weights=(2.5, 1.5),
-        shift=0.6,
-        own=-1.2,
-        noise=0.3,
-        wrong=_everybody(0.2),
-    ),
-    "positive labels missed": Recipe(
-        rows=10000, shares=(0.65, 0.35), weights=(2.0, 2.0), shift=0.5, noise=0.2, wrong=_one_class(0.2, 1)
-    ),
-    "one group written down carelessly": Recipe(
-        rows=9000,
-        shares=(0.7, 0.3),
-        weights=(2.0, 1.0, 1.0),
-        shift=-0.5,
-        own=0.8,
-        noise=0.3,
-        wrong=_one_group(0.2),
-    ),
-    "one group's positive labels missed": Recipe(
-        rows=10000, shares=(0.6, 0.4), weights=(2.0, 1.5), noise=0.3, wrong=_one_cell(0.3, 1)
-    ),
-    "four groups": Recipe(
-        rows=12000,
-        shares=(0.4, 0.3, 0.2, 0.1),
-        weights=(1.5, 1.5),
-        shift=0.3,
-        own=-0.4,
-        wrong=_everybody(0.05),
-    ),
-    "a rare label": Recipe(
-        rows=10000, shares=(0.6, 0.4), weights=(1.5, 1.0), base=-4.0, shift=0.3, wrong=_everybody(0.01)
-    ),
-    "a group that columns say little of": Recipe(
-        rows=8000, shares=(0.7, 0.3), weights=(2.5, 1.5), harder=0.6, noise=0.3, wrong=_everybody(0.05)
-    ),
-    "few rows": Recipe(
-        rows=1000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8, own=-1.0, wrong=_everybody(0.05)
-    ),
-    "labels by chance": Recipe(
-        rows=5000, shares=(0.5, 0.5), weights=(0.0, 0.0), noise=1.0, wrong=_everybody(0.05)
-    ),
-}
+    "a tenth wrong": Recipe(rows=10000, shares=(0.7, 0.3), weights=(2.0, 1.5, 1.0), shift=-0.7, own=1.0,
+        wrong=_everybody(0.1)),
+    "a fifth wrong": Recipe(rows=12000, shares=(0.5, 0.5), weights=(2.5, 1.5), shift=0.6, own=-1.2, noise=0.3,
+        wrong=_everybody(0.2)),
+    "positive labels missed": Recipe(rows=10000, shares=(0.65, 0.35), weights=(2.0, 2.0), shift=0.5, noise=0.2,
+        wrong=_one_class(0.2, 1)),
+    "one group written down carelessly": Recipe(rows=9000, shares=(0.7, 0.3), weights=(2.0, 1.0, 1.0), shift=-0.5,
+        own=0.8, noise=0.3, wrong=_one_group(0.2)),
+    "one group's positive labels missed": Recipe(rows=10000, shares=(0.6, 0.4), weights=(2.0, 1.5), noise=0.3,
+        wrong=_one_cell(0.3, 1)),
+    "four groups": Recipe(rows=12000, shares=(0.4, 0.3, 0.2, 0.1), weights=(1.5, 1.5), shift=0.3, own=-0.4,
+        wrong=_everybody(0.05)),
+    "a rare label": Recipe(rows=10000, shares=(0.6, 0.4), weights=(1.5, 1.0), base=-4.0, shift=0.3,
+        wrong=_everybody(0.01)),
+    "a group that columns say little of": Recipe(rows=8000, shares=(0.7, 0.3), weights=(2.5, 1.5), harder=0.6,
+        noise=0.3, wrong=_everybody(0.05)),
+    "few rows": Recipe(rows=1000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8, own=-1.0,
+        wrong=_everybody(0.05)),
+    "labels by chance": Recipe(rows=5000, shares=(0.5, 0.5), weights=(0.0, 0.0), noise=1.0, wrong=_everybody(0.05)),
+}  # fmt: skip
 
 
 def plant(name: str, seed: int = 0, others: int = 20_000) -> Planted:

@@ -1,7 +1,5 @@
 """Runs that a worker makes: at once, never, or with an error. Workers import this module, so it imports little."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Trainings that are stopped, and all that they give back."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import pytest

@@ -1,7 +1,5 @@
 """One small table, and one run on it, for all these tests."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.people import QUICK, people, write_csv
 

@@ -1,7 +1,5 @@
 """Answers of people who checked labels: they must belong to the table, and say one thing about each row."""
 
-from __future__ import annotations
-
 import csv
 import io
 
@@ -90,38 +88,16 @@ def test_answers_of_several_files_are_put_together(table, write):
     assert left(table[0], first, second) == set(range(4, 82))
 
 
-@pytest.mark.parametrize(
-    ("verified", "changes", "message"),
-    [
-        (
-            ["high", "?"],
-            {"row_checksum": {1: "rother"}},
-            r"1 of the 2 rows of review.csv .* \(the first: row 3\)",
-        ),
-        (
-            ["high"],
-            {"row": {0: "two"}, "row_checksum": {0: "rother"}},
-            "are not in it or say something else there .the first: row without a number",
-        ),
-        (
-            ["hihg"],
-            {},
-            "must be one of high, low, empty, or unsure; got 'hihg' for row 2. Did you mean 'high'",
-        ),
-        (["", "unsure", ""], {}, "2 empty and 1 unsure ones and no other: answer some rows first"),
-        (
-            ["high"],
-            {"sampling_weight": {0: "-1"}},
-            "review.csv must be a number above 0 and at most 80, the number",
-        ),
-        (
-            ["high"],
-            {"sampling_weight": {0: "1e300"}},
-            "must be a number above 0 and at most 80.*got '1e300' for row 2",
-        ),
-        (["high"], {"given_label": {0: "neither"}}, "put corrections into verified_label"),
-    ],
-)
+@pytest.mark.parametrize(("verified", "changes", "message"), [
+    (["high", "?"], {"row_checksum": {1: "rother"}}, r"1 of the 2 rows of review.csv .* \(the first: row 3\)"),
+    (["high"], {"row": {0: "two"}, "row_checksum": {0: "rother"}},
+     "are not in it or say something else there .the first: row without a number"),
+    (["hihg"], {}, "must be one of high, low, empty, or unsure; got 'hihg' for row 2. Did you mean 'high'"),
+    (["", "unsure", ""], {}, "2 empty and 1 unsure ones and no other: answer some rows first"),
+    (["high"], {"sampling_weight": {0: "-1"}}, "review.csv must be a number above 0 and at most 80, the number"),
+    (["high"], {"sampling_weight": {0: "1e300"}}, "must be a number above 0 and at most 80.*got '1e300' for row 2"),
+    (["high"], {"given_label": {0: "neither"}}, "put corrections into verified_label"),
+])  # fmt: skip
 def test_a_wrong_answer_is_an_error_that_names_it(table, write, verified, changes, message):
     with pytest.raises(InvalidInputError, match=message):
         left(table[0], write(verified, **changes))
@@ -189,18 +165,11 @@ def test_a_label_may_be_called_unsure(tmp_path):
     assert len(left(data, answers)) == 79
 
 
-@pytest.mark.parametrize(
-    ("black", "others", "told"),
-    [
-        (
-            (10, 44),
-            (0, 156),
-            "Of the checked labels, 10 of 44 of Black are wrong, and 0 of 156 of all others.",
-        ),
-        ((4, 44), (9, 156), "13 of 200 checked labels are wrong."),
-        ((1, 44), (0, 156), "1 of 200 checked labels is wrong."),
-    ],
-)
+@pytest.mark.parametrize(("black", "others", "told"), [
+    ((10, 44), (0, 156), "Of the checked labels, 10 of 44 of Black are wrong, and 0 of 156 of all others."),
+    ((4, 44), (9, 156), "13 of 200 checked labels are wrong."),
+    ((1, 44), (0, 156), "1 of 200 checked labels is wrong."),
+])  # fmt: skip
 def test_what_checks_reveal_names_a_group_only_where_that_is_sure(black, others, told):
     by_group = {"Black": Share(*black), "White": Share(*others)}
     wrong = Share(black[0] + others[0], black[1] + others[1])

@@ -1,7 +1,5 @@
 """Copies of rows are told, and those whose labels contradict each other first; people who are alike are no copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

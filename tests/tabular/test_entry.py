@@ -1,7 +1,5 @@
 """The functions of fairsieve.tabular: paths and data frames in, one kind of result out."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

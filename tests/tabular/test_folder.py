@@ -1,7 +1,5 @@
 """What a run writes, that it is whole or not there, and that every text in it stays text."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 
@@ -118,14 +116,11 @@ def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("", "has other files in it"),
-        ("thesis.txt", "is a file"),
-        ("thesis.txt/x", "path must be a folder that can be written"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), [
+    ("", "has other files in it"),
+    ("thesis.txt", "is a file"),
+    ("thesis.txt/x", "path must be a folder that can be written"),
+])  # fmt: skip
 def test_a_folder_of_something_else_is_never_touched(trained, tmp_path, force, name, message):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InvalidInputError, match=message):

@@ -1,7 +1,5 @@
 """How a column is written is part of a model: it is applied as it was, and a table that contradicts it is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

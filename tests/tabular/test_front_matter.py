@@ -1,7 +1,5 @@
 """The card's head is what the Hugging Face Hub reads, whatever columns are called."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

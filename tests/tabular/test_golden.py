@@ -1,7 +1,5 @@
 """What is read and typed in odd tables, recorded: a change of how tables are read must not change what is read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Selection rates and impact ratios as the rule defines them, by hand and in the folder of an audit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

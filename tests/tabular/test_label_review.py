@@ -1,7 +1,5 @@
 """Rows to check: who is asked about, why, and what the answers are good for."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import json

@@ -1,7 +1,5 @@
 """Rates, gaps, scores, quality and calibration, beside literal loops and other libraries, and the folds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is kept loads without pickle and predicts the same."""
 
-from __future__ import annotations
-
 import zipfile
 
 import numpy as np

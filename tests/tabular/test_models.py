@@ -1,7 +1,5 @@
 """Boosted trees on tables: they take gaps and categories as they are, and are kept without pickle."""
 
-from __future__ import annotations
-
 import re
 import sys
 

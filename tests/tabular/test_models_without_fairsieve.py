@@ -1,7 +1,5 @@
 """A stored model is scikit-learn's alone where pandas reads the table as it was read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -60,25 +58,13 @@ def test_a_stored_model_loads_and_predicts_without_fairsieve(tmp_path, model):
     np.testing.assert_allclose(found, np.column_stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (
-            lambda frame: frame.assign(hours=frame["hours"].map("{:.1f} %".format)),
-            "'hours' has numbers with signs",
-        ),
-        (
-            lambda frame: frame.assign(job=frame["job"].where(frame["age"] > 20, "?")),
-            "a way of their own ('?')",
-        ),
-        (lambda frame: frame.assign(job=frame["job"].replace("cook", " cook")), "spaces around"),
-        (lambda frame: frame.assign(job=(frame["age"] > 50).map(str)), "'job' has categories that pandas"),
-        (
-            lambda frame: frame.assign(job=frame["job"].replace("cook", "None")),
-            "'job' has categories that pandas",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "why"), [
+    (lambda frame: frame.assign(hours=frame["hours"].map("{:.1f} %".format)), "'hours' has numbers with signs"),
+    (lambda frame: frame.assign(job=frame["job"].where(frame["age"] > 20, "?")), "a way of their own ('?')"),
+    (lambda frame: frame.assign(job=frame["job"].replace("cook", " cook")), "spaces around"),
+    (lambda frame: frame.assign(job=(frame["age"] > 50).map(str)), "'job' has categories that pandas"),
+    (lambda frame: frame.assign(job=frame["job"].replace("cook", "None")), "'job' has categories that pandas"),
+])  # fmt: skip
 def test_what_pandas_alone_would_not_read_so_needs_fairsieve_and_says_so(tmp_path, change, why):
     change(people(300).dropna()).to_csv(tmp_path / "people.csv", index=False)
     result = train(tmp_path / "people.csv", max_iter=5)

@@ -1,7 +1,5 @@
 """What a table's columns, groups and categories are called, and in which order they stand, decides nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

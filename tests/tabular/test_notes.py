@@ -1,7 +1,5 @@
 """What is said of columns and rows: columns that tell too much, a test file that is no test, which rows were used."""
 
-from __future__ import annotations
-
 import csv
 import re
 

@@ -1,7 +1,5 @@
 """A table in parts: the model of the same table whole, with what cannot be known of a part alone merged."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 
@@ -180,16 +178,13 @@ def test_other_columns_are_named(frame, tmp_path):
         tabular.audit(folder, memory=MEMORY, **ROLES)
 
 
-@pytest.mark.parametrize(
-    ("option", "way"),
-    [
-        ({"model": "hist-gradient-boosting"}, "--model|model needs all rows"),
-        ({"test": 0.2}, "rows are measured on"),
-        ({"memory": "lots"}, "must be a size of at least 1MB"),
-        ({"backend": "ray"}, "must be local or the address of a dask scheduler"),
-        ({"backend": "dask://127.0.0.1:9"}, "does not answer"),
-    ],
-)
+@pytest.mark.parametrize(("option", "way"), [
+    ({"model": "hist-gradient-boosting"}, "--model|model needs all rows"),
+    ({"test": 0.2}, "rows are measured on"),
+    ({"memory": "lots"}, "must be a size of at least 1MB"),
+    ({"backend": "ray"}, "must be local or the address of a dask scheduler"),
+    ({"backend": "dask://127.0.0.1:9"}, "does not answer"),
+])  # fmt: skip
 def test_what_parts_cannot_do_is_refused_by_name(folder, option, way, monkeypatch):
     from fairsieve.tabular.partitions import partitions
 

@@ -1,7 +1,5 @@
 """A table in parts on a cluster of two processes: the same model, whatever happens to a worker."""
 
-from __future__ import annotations
-
 import os
 import signal
 

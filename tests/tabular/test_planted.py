@@ -1,7 +1,5 @@
 """Tables with planted errors: no decision is wrong on right labels, and intervals hold what is true of others."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.planted import RECIPES, plant
 

@@ -1,7 +1,5 @@
 """Audits of predictions that a table has already: rates, gaps, calibration, and a decision."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
@@ -180,20 +178,14 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
     assert "Everyone is predicted low" in " ".join(found.decision.reasons)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"prediction": "gues"},
-            "prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'",
-        ),
-        ({"prediction": "job"}, "labels in 'job' of people.csv must be among high, low; got also 'baker'"),
-        ({"prediction": "hours"}, "if these are scores, give them as score"),
-        ({"prediction": "sex"}, "prediction must be a column of its own; got 'sex'"),
-        ({"prediction": "guess", "score": "hours"}, "score must hold probabilities, numbers from 0 to 1"),
-        ({"score": "chance"}, "score needs prediction; got 'chance' alone"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"prediction": "gues"}, "prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'"),
+    ({"prediction": "job"}, "labels in 'job' of people.csv must be among high, low; got also 'baker'"),
+    ({"prediction": "hours"}, "if these are scores, give them as score"),
+    ({"prediction": "sex"}, "prediction must be a column of its own; got 'sex'"),
+    ({"prediction": "guess", "score": "hours"}, "score must hold probabilities, numbers from 0 to 1"),
+    ({"score": "chance"}, "score needs prediction; got 'chance' alone"),
+])  # fmt: skip
 def test_what_is_no_prediction_is_told(path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         tabular.audit(path, label="income", sensitive="sex", **options)

@@ -1,7 +1,5 @@
 """Files as people have them are read, or refused in words that help."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -58,17 +56,14 @@ def read(tmp_path_factory):
     return read_back
 
 
-@pytest.mark.parametrize(
-    ("content", "note"),
-    [
-        ("\ufeffa,b\n1,é\n".encode(), None),
-        ("a,b\n1,é\n".encode("cp1252"), "Windows-1252"),
-        ("a,b\n1,é\n".encode("utf-16"), "UTF-16"),
-        ("a,b\n1,é\n".encode("utf-32"), "UTF-32"),
-        ("\ufeffa,b\n1,é\n".encode("utf-32-be"), "UTF-32"),
-        (b"a,b\r\n1,\xc3\xa9\r\n", None),
-    ],
-)
+@pytest.mark.parametrize(("content", "note"), [
+    ("\ufeffa,b\n1,é\n".encode(), None),
+    ("a,b\n1,é\n".encode("cp1252"), "Windows-1252"),
+    ("a,b\n1,é\n".encode("utf-16"), "UTF-16"),
+    ("a,b\n1,é\n".encode("utf-32"), "UTF-32"),
+    ("\ufeffa,b\n1,é\n".encode("utf-32-be"), "UTF-32"),
+    (b"a,b\r\n1,\xc3\xa9\r\n", None),
+])  # fmt: skip
 def test_encodings_and_line_ends(read, content, note):
     table = read(content)
     assert table.columns == ["a", "b"]
@@ -88,20 +83,14 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
     assert whole.notes == []
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (" \n \n", "is empty"),
-        ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add separator='tab'"),
-        (
-            "a,b\n1,x\ry\n2,z\n",
-            "has a carriage return within spreadsheet row 2, which would cut it in two: take it out",
-        ),
-        (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
-        (b"PK\x03\x04rest", "looks like a workbook that cannot be read"),
-        (b"\x28\xb5\x2f\xfdrest", "is neither text nor Parquet: unpack it"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    (" \n \n", "is empty"),
+    ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add separator='tab'"),
+    ("a,b\n1,x\ry\n2,z\n", "has a carriage return within spreadsheet row 2, which would cut it in two: take it out"),
+    (b"\x1f\x8b\x08rest", "table.csv cannot be unpacked"),
+    (b"PK\x03\x04rest", "looks like a workbook that cannot be read"),
+    (b"\x28\xb5\x2f\xfdrest", "is neither text nor Parquet: unpack it"),
+])  # fmt: skip
 def test_broken_files_are_refused_in_words(read, content, message):
     """More of them are in the catalogue of bad input."""
     with pytest.raises(InvalidInputError, match=message):
@@ -152,10 +141,8 @@ def test_pipes_are_read_once(tmp_path, pack):
         "train": lambda data: tabular.train(data, **asked, clean_ratio=0.9, max_iter=4, test=0.3),
         "audit": lambda data: tabular.audit(data, **asked),
         "review": lambda data: tabular.review(data, **asked, rows=5, run=tmp_path / "run"),
-        "predict": lambda data: tabular.predict(tmp_path / "run", data).save(
-            tmp_path / "out.csv", force=True
-        ),
-    }
+        "predict": lambda data: tabular.predict(tmp_path / "run", data).save(tmp_path / "out.csv", force=True),
+    }  # fmt: skip
     calls["train"](tmp_path / "people.csv").save(tmp_path / "run")
     for name, call in calls.items():
         fifo = tmp_path / f"{name}.fifo"
@@ -186,15 +173,12 @@ def test_a_named_index_of_parquet_is_a_column(read, tmp_path):
     assert read(tmp_path / "indexed.parquet").cells("a") == ["x"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"separator": '"'}, "no quote or line end"),
-        ({"separator": "\n"}, "no quote or line end"),
-        ({"decimal": "x"}, "decimal must be . or ,"),
-        ({"separator": ",", "decimal": ","}, "differ from the separator"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"separator": '"'}, "no quote or line end"),
+    ({"separator": "\n"}, "no quote or line end"),
+    ({"decimal": "x"}, "decimal must be . or ,"),
+    ({"separator": ",", "decimal": ","}, "differ from the separator"),
+])  # fmt: skip
 def test_readings_are_checked(read, options, message):
     with pytest.raises(InvalidInputError, match=message):
         read("a\n1\n", **options)
@@ -240,22 +224,19 @@ def test_frames_of_lists_dicts_and_arrow_are_read(read):
 # ---- What stands between fields, and the decimal mark, are found from the first rows, or not assumed
 
 
-@pytest.mark.parametrize(
-    ("text", "separator", "decimal"),
-    [
-        ("a,b\n1.5,2\n", ",", "."),
-        ("a;b\n1,5;2\n", ";", ","),
-        ("size, cm;a\n1,5;2,5\n3,25;1\n", ";", ","),  # a comma in a name
-        ("a\tb\n1,5\t2\n", "\t", ","),
-        ("a|b\n1.5|2\n", "|", "."),
-        ("a;b\n1,500;x\n12,250;y\n", ";", "."),  # perhaps thousands: not assumed
-        ("a;b\n1,5;2.5\n", ";", "."),  # both marks: not assumed
-        ("a;b\n1.234,5;2\n", ";", ","),
-        ("a;b;c\n1;2;3\n1;2\n1;2;3\n", ";", "."),  # a row that is cut short
-        ("a\n1\n2\n", ",", "."),
-        ('a;b\n"x, y";2,5\n', ";", ","),
-    ],
-)
+@pytest.mark.parametrize(("text", "separator", "decimal"), [
+    ("a,b\n1.5,2\n", ",", "."),
+    ("a;b\n1,5;2\n", ";", ","),
+    ("size, cm;a\n1,5;2,5\n3,25;1\n", ";", ","),  # a comma in a name
+    ("a\tb\n1,5\t2\n", "\t", ","),
+    ("a|b\n1.5|2\n", "|", "."),
+    ("a;b\n1,500;x\n12,250;y\n", ";", "."),  # perhaps thousands: not assumed
+    ("a;b\n1,5;2.5\n", ";", "."),  # both marks: not assumed
+    ("a;b\n1.234,5;2\n", ";", ","),
+    ("a;b;c\n1;2;3\n1;2\n1;2;3\n", ";", "."),  # a row that is cut short
+    ("a\n1\n2\n", ",", "."),
+    ('a;b\n"x, y";2,5\n', ";", ","),
+])  # fmt: skip
 def test_separator_and_decimal_mark_are_found_together(read, text, separator, decimal):
     table = read(text)
     assert (table.reading.separator, table.reading.decimal) == (separator, decimal)

@@ -170,20 +170,13 @@ def test_intervals_decide_and_the_stored_model_follows(
     assert record["decision"] == outcome
 
 
-@pytest.mark.parametrize(
-    ("needed", "said", "steps"),
-    [
-        (Needed(3000), "With about {more} more rows it could be told.", ["Collect"]),
-        (Needed(None, 200), "With about 200 checked labels it could be told.", ["Have 200"]),
-        (
-            Needed(3000, 80),
-            "rows, and about 80 checked labels among all, it could",
-            ["Collect", "Have 80"],
-        ),
-        (Needed(10**8), "More rows or checked labels would hardly tell", ["Have 50"]),
-        (Needed(), "More rows or checked labels would hardly tell", ["Have 50"]),
-    ],
-)
+@pytest.mark.parametrize(("needed", "said", "steps"), [
+    (Needed(3000), "With about {more} more rows it could be told.", ["Collect"]),
+    (Needed(None, 200), "With about 200 checked labels it could be told.", ["Have 200"]),
+    (Needed(3000, 80), "rows, and about 80 checked labels among all, it could", ["Collect", "Have 80"]),
+    (Needed(10**8), "More rows or checked labels would hardly tell", ["Have 50"]),
+    (Needed(), "More rows or checked labels would hardly tell", ["Have 50"]),
+])  # fmt: skip
 def test_where_it_cannot_be_told_it_is_said_what_would_tell(run, needed, said, steps):
     count = len(run.evaluation.cells)
     unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="bounds", needed=needed)

@@ -1,7 +1,5 @@
 """Labels, groups and features: what columns are for, and what people get wrong about them."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import pairwise
 
@@ -61,18 +59,15 @@ def test_a_mixture_is_refused_with_the_ways_out():
     assert features(x=mixed, categories="x")["x"].kind == "categories"
 
 
-@pytest.mark.parametrize(
-    ("separator", "texts", "numbers"),
-    [
-        (";", ["1,5", "2", "0,25"], [1.5, 2.0, 0.25]),
-        (";", ["€ 1.234,50", "€ 2,00", "3"], [1234.5, 2.0, 3.0]),
-        (";", ["70,5 %", "5 %"], [70.5, 5.0]),
-        (",", ['"1,234.5"', "2.25"], [1234.5, 2.25]),
-        (",", ["$5.5", "-$6"], [5.5, -6.0]),
-        (",", ["1'234", "1 234 567.5"], [1234.0, 1234567.5]),
-        (";", ["\u22121,5", "(0,29)", "(€ 3)", "2"], [-1.5, -0.29, -3.0, 2.0]),
-    ],
-)
+@pytest.mark.parametrize(("separator", "texts", "numbers"), [
+    (";", ["1,5", "2", "0,25"], [1.5, 2.0, 0.25]),
+    (";", ["€ 1.234,50", "€ 2,00", "3"], [1234.5, 2.0, 3.0]),
+    (";", ["70,5 %", "5 %"], [70.5, 5.0]),
+    (",", ['"1,234.5"', "2.25"], [1234.5, 2.25]),
+    (",", ["$5.5", "-$6"], [5.5, -6.0]),
+    (",", ["1'234", "1 234 567.5"], [1234.0, 1234567.5]),
+    (";", ["\u22121,5", "(0,29)", "(€ 3)", "2"], [-1.5, -0.29, -3.0, 2.0]),
+])  # fmt: skip
 def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbers):
     rows = [(("no", "yes")[row % 3 > 0], "mw"[row % 2], texts[row % len(texts)]) for row in range(ROWS)]
     (tmp_path / "t.csv").write_text("\n".join(separator.join(row) for row in [("y", "z", "x"), *rows]))
@@ -80,18 +75,15 @@ def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbe
     assert found.train.values["x"].tolist() == cycle(numbers)
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (["2026-03-04", "04.03.2026", "2026-3-5"], [20516.0, 20516.0, 20517.0]),
-        (["2026-03-04T06:00", "2026-03-04 18:00:00", "2026-03-04"], [20516.25, 20516.75, 20516.0]),
-        (["1969-12-31", None], [-1.0, np.nan]),
-        (["2026-03-04", "03/04/2026"], "'03/04/2026' in row 1"),
-        (["2026-02-30", "2026-03-04"], "'2026-02-30' in row 0"),
-        (["2026-03-04", "soon"], "'soon' in row 1"),
-        (np.array([2026, 2027]), "'2026' in row 0"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "expected"), [
+    (["2026-03-04", "04.03.2026", "2026-3-5"], [20516.0, 20516.0, 20517.0]),
+    (["2026-03-04T06:00", "2026-03-04 18:00:00", "2026-03-04"], [20516.25, 20516.75, 20516.0]),
+    (["1969-12-31", None], [-1.0, np.nan]),
+    (["2026-03-04", "03/04/2026"], "'03/04/2026' in row 1"),
+    (["2026-02-30", "2026-03-04"], "'2026-02-30' in row 0"),
+    (["2026-03-04", "soon"], "'soon' in row 1"),
+    (np.array([2026, 2027]), "'2026' in row 0"),
+])  # fmt: skip
 def test_dates_that_mean_one_day_are_read(texts, expected):
     if isinstance(expected, str):
         told = f"dates must be a column of dates, written as 2026.* has {expected}"
@@ -176,16 +168,13 @@ def test_bins_make_groups_of_numbers():
         audit(z=ages)
 
 
-@pytest.mark.parametrize(
-    ("bins", "message"),
-    [
-        ("sex=3", "bins must be of a sensitive column, z; got 'sex'"),
-        ("z=45,25", "must be edges in ascending order, such as 25,45,65"),
-        ("z=x", "must be edges in ascending order"),
-        ("z=nan,3", "a number of equally large groups from 2 to 10; got 'nan,3'"),
-        ("z=11", "two or more groups to compare; 'z' of the data frame has only '11 and over'"),
-    ],
-)
+@pytest.mark.parametrize(("bins", "message"), [
+    ("sex=3", "bins must be of a sensitive column, z; got 'sex'"),
+    ("z=45,25", "must be edges in ascending order, such as 25,45,65"),
+    ("z=x", "must be edges in ascending order"),
+    ("z=nan,3", "a number of equally large groups from 2 to 10; got 'nan,3'"),
+    ("z=11", "two or more groups to compare; 'z' of the data frame has only '11 and over'"),
+])  # fmt: skip
 def test_bad_bins(bins, message):
     with pytest.raises(InvalidInputError, match=message):
         audit(z=[str(18 + i) for i in range(60)], bins=bins)

@@ -1,7 +1,5 @@
 """The settings of a table are the same everywhere: options, parameters, the record of a run, and what is read back."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

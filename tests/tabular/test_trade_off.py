@@ -1,7 +1,5 @@
 """Points of the trade-off, thresholds, and what is said of them."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a table to models: what is kept, measured and suspected."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -99,23 +97,20 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
         tabular.train(people_csv, label="income", sensitive="sex", **FEW)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"clean_ratio": "half"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
-        ({"clean_ratio": "Auto"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
-        ({"test": 0.0}, "test must be a share between 0 and 1"),
-        ({"threshold": "often"}, "threshold must be a probability .*got 'often'"),
-        ({"tolerance": 3}, "tolerance must be"),
-        ({"max_accuracy_loss": 3}, "max_accuracy_loss must be"),
-        ({"trees": 0}, "trees must be"),
-        ({"model": "lightgmb"}, "model must be one of logistic, .*got 'lightgmb'. Did you mean 'lightgbm'"),
-        ({"sensitive": ["sex", "sex"]}, "sensitive must name each column once"),
-        ({"sensitive": []}, "sensitive must name one column or more"),
-        ({"sensitive": ["gender"]}, "sensitive must be a column of people.csv; got 'gender'"),
-        ({"small_groups": "x"}, "small_groups must be one of stop, merge, ignore"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"clean_ratio": "half"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
+    ({"clean_ratio": "Auto"}, 'clean_ratio must be .*, or "auto" to have it estimated; got'),
+    ({"test": 0.0}, "test must be a share between 0 and 1"),
+    ({"threshold": "often"}, "threshold must be a probability .*got 'often'"),
+    ({"tolerance": 3}, "tolerance must be"),
+    ({"max_accuracy_loss": 3}, "max_accuracy_loss must be"),
+    ({"trees": 0}, "trees must be"),
+    ({"model": "lightgmb"}, "model must be one of logistic, .*got 'lightgmb'. Did you mean 'lightgbm'"),
+    ({"sensitive": ["sex", "sex"]}, "sensitive must name each column once"),
+    ({"sensitive": []}, "sensitive must name one column or more"),
+    ({"sensitive": ["gender"]}, "sensitive must be a column of people.csv; got 'gender'"),
+    ({"small_groups": "x"}, "small_groups must be one of stop, merge, ignore"),
+])  # fmt: skip
 def test_what_is_asked_is_checked(people_csv, options, message):
     """More cases are in the catalogue of bad input."""
     with pytest.raises(InvalidInputError, match=message):

@@ -1,7 +1,5 @@
 """Data that the tests of training share."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Checkpoints: the training of a module that was stopped goes on to the same bits."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io
@@ -63,16 +61,12 @@ def test_a_stopped_training_ends_with_the_bits_of_an_unstopped_one(noisy, whole,
     assert names(tmp_path) == [f"{number:06d}.checkpoint" for number in (12 - every, 12)]
 
 
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
-        lambda parameters: torch.optim.AdamW(parameters, lr=0.01, amsgrad=True),
-        lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
-        lambda parameters: torch.optim.Adafactor(parameters, lr=0.01),
-    ],
-    ids=["sgd", "adamw", "rmsprop", "adafactor"],
-)
+@pytest.mark.parametrize("optimizer", [
+    lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
+    lambda parameters: torch.optim.AdamW(parameters, lr=0.01, amsgrad=True),
+    lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
+    lambda parameters: torch.optim.Adafactor(parameters, lr=0.01),
+], ids=["sgd", "adamw", "rmsprop", "adafactor"])  # fmt: skip
 def test_other_optimisers_resume(noisy, tmp_path, optimizer):
     expected = everything(fit(network(), noisy, optimizer=optimizer, **SHORT))
     with stop_after(7), pytest.raises(Killed):
@@ -115,15 +109,12 @@ def test_a_checkpoint_whose_state_does_not_fit_is_an_error(noisy, tmp_path):
         train(noisy, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"learning_rate": 0.01}, r"learning_rate was 0.0005 and is 0.01"),
-        ({"seed": 1}, "seed was 0 and is 1"),
-        ({"sample_weight": np.arange(1, 201)}, "sample_weight was None and is"),
-        ({"method": "itlm"}, "method was .*sample-selection.* and is .*itlm"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"learning_rate": 0.01}, r"learning_rate was 0.0005 and is 0.01"),
+    ({"seed": 1}, "seed was 0 and is 1"),
+    ({"sample_weight": np.arange(1, 201)}, "sample_weight was None and is"),
+    ({"method": "itlm"}, "method was .*sample-selection.* and is .*itlm"),
+])  # fmt: skip
 def test_checkpoints_of_another_training_are_an_error(noisy, tmp_path, change, message):
     train(noisy, tmp_path)
     with pytest.raises(InvalidInputError, match=f"must hold checkpoints of this training.*{message}"):

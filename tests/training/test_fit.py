@@ -1,7 +1,5 @@
 """fit: repeatable, interruptible, any module; the loop of the linear model equals the autograd one."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -177,14 +175,11 @@ def test_divergence_is_an_error_that_says_what_to_do():
             fit(model, data, **(SHORT | {"learning_rate": 1e10}))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"average_last": 0}, "average_last must be"),
-        ({"clean_ratio": 0.001}, r"clean_ratio must select.*0.001 of 400.*nobody: pass 0.0025 or more"),
-        ({"clean_ratio": 0.0025}, r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"average_last": 0}, "average_last must be"),
+    ({"clean_ratio": 0.001}, r"clean_ratio must select.*0.001 of 400.*nobody: pass 0.0025 or more"),
+    ({"clean_ratio": 0.0025}, r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"),
+])  # fmt: skip
 def test_bad_input_is_named_in_the_error(noisy, change, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(**({"model": None, "data": noisy} | SHORT | change))

@@ -1,7 +1,5 @@
 """Data larger than the memory that a process may allocate: the program of the benchmark, in small."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

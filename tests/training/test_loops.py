@@ -1,7 +1,5 @@
 """The linear model in NumPy, and as a module by autograd: the same training, with and without weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -140,14 +138,11 @@ def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
         torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("sample_weight", "message"),
-    [
-        (np.ones(199), r"one number per sample, the shape \(200,\); got \(199,\)"),
-        (np.full(200, np.nan), "must be finite and not negative"),
-        (["1"] * 200, "sample_weight must be numbers"),
-    ],
-)
+@pytest.mark.parametrize(("sample_weight", "message"), [
+    (np.ones(199), r"one number per sample, the shape \(200,\); got \(199,\)"),
+    (np.full(200, np.nan), "must be finite and not negative"),
+    (["1"] * 200, "sample_weight must be numbers"),
+])  # fmt: skip
 def test_bad_weights_are_named_in_the_error(data, sample_weight, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(None, data, sample_weight=sample_weight, **SHORT)
