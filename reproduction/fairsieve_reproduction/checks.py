@@ -139,13 +139,13 @@ def _what_would_decide(times: float, gains: Sequence[Gain], *, each: bool = Fals
     splits = any(gain.floor > 0 for gain in gains)
     runs = "splits" if splits else "draws"
     decide = "decide every comparison" if each and gains else "decide"
-    if times == np.inf:
+    if times == np.inf and gains and max(gain.n for gain in gains) > 1:  # one run has no spread
         if splits:
             return f"no number of splits of these rows would {decide}: other data would"
         return f"no number of draws would {decide}, were the differences these"
-    if times > MANY:
+    if MANY < times < np.inf:
         return f"not even {MANY} times as many {runs} would {decide}, were the differences these"
-    if times > 1:
+    if 1 < times < np.inf:
         return f"{times:.1f} times as many {runs} would {decide}, were the differences these"
     return f"more {runs} would {decide}"
 

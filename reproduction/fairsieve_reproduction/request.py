@@ -18,6 +18,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from fairsieve.benchmark.records import read_results
 from fairsieve.errors import InvalidInputError
+from fairsieve.files import write_output
 from fairsieve_reproduction.experiments import (
     Experiment,
     Item,
@@ -151,9 +152,10 @@ class Sitting:
             "processor_minutes": round((now.processor - self.processor) / 60, 3),
         }
         line = took | {"jobs": self.jobs, "cores": cores, "load": [round(self.load, 1), round(now.load, 1)]}
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        every, records = pd.read_json(path, lines=True), self.request.count() + self.left
+        before = path.read_text("utf-8").splitlines() if path.exists() else []
+        lines = [*before, json.dumps(line)]
+        write_output(path, ("\n".join(lines) + "\n").encode())
+        every, records = pd.DataFrame(map(json.loads, lines)), self.request.count() + self.left
         text = (
             f"This sitting made {_in_words(took, records)}, {self.jobs} at a time on {cores} cores with a load average "
             f"of {self.load:.1f} when it began and {now.load:.1f} when it ended"

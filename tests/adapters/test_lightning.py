@@ -133,6 +133,18 @@ def test_batches_that_the_model_does_not_take_are_told_at_set_up():
     assert trainer.global_step == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"fairness": None}])
+def test_the_only_sample_of_a_class_or_group_is_not_set_aside(options):
+    y, z = [0, 1] * 20 + [2], ["b"] + ["a"] * 40
+    data = TensorDataset(torch.zeros(41, 2))
+    for seed in range(5):
+        sieve = Sieve(data, y, None if options else z, 4, held_out=0.9, seed=seed, epochs=8, **options)
+        trained = set(range(41)) - set(sieve.aside.indices)
+        assert {y[i] for i in trained} == {0, 1, 2}
+        assert options or 0 in trained
+        assert len(sieve.aside) > 30
+
+
 def test_samples_that_are_set_aside_are_judged_and_never_trained_on():
     x, y = torch.arange(200.0)[:, None].repeat(1, 2), torch.tensor([0, 1] * 100)
     z, seen = np.where(np.arange(200) % 10 < 2, "b", "a"), []

@@ -386,6 +386,10 @@ def test_open_claims_say_what_would_decide_them_and_everything_is_on_a_page(tmp_
             assert "would decide" in each.fresh.summary, each
         if each.corrected != each.fresh.holds:
             assert each.corrected is None
+    once = of_everything(LOOK, **dict.fromkeys(noise, lambda: rng.normal(0.3, 0.1, 1)))
+    told = [each.fresh.summary for each in judgements(once) if each.fresh.holds is None]
+    assert told
+    assert not any("no number of" in each for each in told)  # one draw says nothing of how much they vary
     write_reproduction(results, list(ITEMS.values()), tmp_path)
     names = {each.stem for each in tmp_path.iterdir()}
     others = {"prefixes", "rivals", "constraints", "claims", "comparisons", "reproduction", "table7-women"}

@@ -51,6 +51,7 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
         patch.setattr(Request, "run", stopped)
         done = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code != 0
+    assert (tmp_path / "sittings.jsonl").read_text().count("\n") == 1
     took = r"records in [\d.]+ minutes on the clock and [\d.]+ minutes of processor time"
     assert re.search(f"Stopped. This sitting made 1 of 1 {took}.* to go on", done.output)
     told = reproduce(*arguments)

@@ -65,4 +65,5 @@ def test_one_logit_is_doubted_as_the_two_that_it_stands_for(seed):
     logits = torch.from_numpy(rng.normal(0, 2, len(labels)))
     doubt = Doubt(Plan(Cells.of(labels, columns), 4, step_size=None))
     both = torch.stack([torch.zeros_like(logits), logits], dim=1)
+    doubt.learn_typical(doubt.rows(both)[0])
     assert torch.allclose(doubt.rows(logits), doubt.rows(both))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -50,19 +51,53 @@ def test_observing_everything_is_the_full_pass(data, fairness, options, tmp_path
     assert isinstance(running.running.losses, np.memmap)
 
 
-def test_observed_doubts_come_to_those_of_the_full_pass(data):
-    """They differ at first, since what is typical is known from the second epoch on."""
+def test_observed_doubts_are_those_of_the_full_pass(data):
+    """From the first selection on, though nothing was known to be typical when the first outputs came."""
     x, _, _ = data
     model = torch.nn.Linear(3, 2)
-    torch.nn.init.normal_(model.weight)
     full, running = (new_sampler(data, clean_ratio="auto", warmup_epochs=0) for _ in range(2))
-    for _ in range(20):
+    kept = []
+    for epoch in range(4):
+        torch.nn.init.normal_(model.weight, std=3, generator=torch.Generator().manual_seed(epoch))
         full.update(model, x)
+        kept.append(len(full.indices))
         running.refresh(model, TensorDataset(x), share=1.0)
         running.update()
+        assert running.indices.tolist() == full.indices.tolist()
         assert len(list(running)) == len(list(full))
+    assert 0 < min(kept) <= kept[0] < N
+
+
+def test_losses_of_ones_own_are_doubted_as_outputs_are(data):
+    """In whatever array they come: another index, negative strides, a list."""
+    x, y, _ = data
+    model = torch.nn.Linear(3, 2)
+    torch.nn.init.normal_(model.weight, std=3, generator=torch.Generator().manual_seed(0))
+    losses = torch.nn.functional.cross_entropy(model(x), y, reduction="none").detach().double()
+    full = new_sampler(data, clean_ratio="auto", warmup_epochs=0)
+    full.update(model, x)
     assert 0 < len(full.indices) < N
-    assert running.indices.tolist() == full.indices.tolist()
+    turned = losses.numpy()[::-1].copy()[::-1]
+    for same in (losses, pd.Series(losses.numpy(), index=np.arange(N)[::-1]), turned, losses.tolist()):
+        own = new_sampler(data, clean_ratio="auto", warmup_epochs=0)
+        own.update_losses(same)
+        assert own.indices.tolist() == full.indices.tolist()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5]))
+def test_a_state_taken_in_between_changes_nothing(seed, momentum):
+    """Not in the warm-up, nor inside an epoch, nor where a sample is seen again."""
+    rng = np.random.default_rng(seed)
+    kept, watched = (RunningLosses(6, 1, None, momentum) for _ in range(2))
+    for epoch in range(4):
+        for _ in range(rng.integers(0, 4)):
+            some, rows = rng.integers(0, 6, 5), torch.from_numpy(rng.random((2, 5)))
+            kept.record(some, rows, epoch)
+            watched.record(some, rows, epoch)
+            watched.state_dict()
+    for name, values in kept.state_dict().items():
+        assert np.array_equal(values, watched.state_dict()[name])
 
 
 @settings(max_examples=60)

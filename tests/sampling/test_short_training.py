@@ -109,6 +109,10 @@ def test_held_out_samples_decide_which_class_is_balanced():
     usual.update(torch.zeros(120, 2))
     sampler.update(torch.zeros(120, 2), validation=(torch.from_numpy(hard), held_out, groups))
     change = sampler.ratios - usual.ratios
+    some = FairRobustBatchSampler(labels, rare, 10, clean_ratio=1.0, warmup_epochs=0, epochs=4)
+    lacking = torch.from_numpy(np.r_[hard, 9.0]), np.r_[held_out, 0], np.array([*groups, None], object)
+    some.update(torch.zeros(120, 2), validation=lacking)  # whose group is missing is not compared
+    assert some.ratios.tolist() == sampler.ratios.tolist()
     assert change[1, 1] > 0
     assert change[0] == pytest.approx([0, 0])
     assert "Gaps on the held-out samples are open" in str(sampler.summary())

@@ -266,3 +266,12 @@ def test_the_ratio_of_samples_without_a_group_stays(seed, fairness, groups):
     assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
     if (np.minimum(start[:, :-1], 1 - other_start) > 0.01).all():  # away from the bounds
         assert (plan.ratios - start)[:, :-1] == pytest.approx(other.ratios - other_start)
+
+
+def test_a_plan_that_believes_nothing_goes_on_from_its_state():
+    plan, resumed = (
+        Plan(Cells.of([0, 1] * 4, list("aabb") * 2), 4, clean_ratio="auto", warmup_epochs=0) for _ in range(2)
+    )
+    plan.update(np.ones(8))
+    resumed.load_state_dict(plan.state_dict())
+    assert resumed.indices.tolist() == plan.indices.tolist()

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notions import EO
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
@@ -22,11 +23,12 @@ from fairsieve.sampling.losses import (
     forward_features,
     run_in_chunks,
 )
+from fairsieve.sampling.sampler import groups_of
 from fairsieve.sampling.sharded import ShardedBatchSampler, shard_of
 from fairsieve.sampling.states import check_dataset
 from fairsieve.sampling.summary import pass_warnings
 from fairsieve.selection.batches import batch_count
-from fairsieve.selection.cells import Integers, as_array, check_lengths
+from fairsieve.selection.cells import Cells, Integers, as_array, check_lengths
 from fairsieve.validation import check_at_least, check_share
 
 
@@ -73,10 +75,11 @@ class Sieve:
         loss: LossFunction = cross_entropy,
         **options: Any,
     ) -> None:
-        labels, groups = as_array("labels", labels), as_array("sensitive_features", sensitive_features)
+        groups = groups_of(labels, sensitive_features, options.get("fairness", EO))
+        labels, groups = as_array("labels", labels), as_array("sensitive_features", groups)
         check_lengths(len(labels), len(groups))
         check_dataset(dataset, len(labels))
-        trained, aside = set_aside(len(labels), held_out, options.get("seed", 0))
+        trained, aside = set_aside(labels, groups, held_out, options.get("seed", 0))
         own = shard_of(len(trained))
         rows = trained[own.start : own.stop]
         self.sampler = _FilledBatches(labels[rows], groups[rows], batch_size, **options)
@@ -95,8 +98,8 @@ class Sieve:
         ``limits`` are the epochs and the optimiser steps after which it ends, and the batches of a step. The others are
         as for the sieve.
         """
-        samples = len(set_aside(len(labels), options.get("held_out", 0.0), 0)[0])
         epochs, steps, accumulated = limits
+        samples = len(labels) - round(check_share("held_out", options.get("held_out", 0.0)) * len(labels))
         length = count_epochs(epochs, steps, samples, data[-1], accumulated)
         whole = None if length is None else max(1, math.ceil(length))  # the last one may end early
         sieve = cls(dataset, labels, *data, **({"epochs": whole} | options))
@@ -178,16 +181,22 @@ class Sieve:
         self.sampler.load_state_dict(state["parts"])
 
 
-def set_aside(samples: int, share: Any, seed: int) -> tuple[Integers, Integers]:
-    """Return the samples to train on and those set aside, by chance and ascending.
+def set_aside(labels: Any, groups: Any, share: Any, seed: int) -> tuple[Integers, Integers]:
+    """Return the samples to train on and those set aside, by chance and ascending; a class or group is never lost.
 
-    >>> [len(part) for part in set_aside(30, 0.1, seed=0)]
-    [27, 3]
+    >>> [part.tolist() for part in set_aside([0, 1, 1, 1], list("aaab"), 0.75, seed=0)]
+    [[0, 3], [1, 2]]
     """
     if check_share("held_out", share) == 1:
         raise InvalidInputError("held_out must be below 1, or nothing would be trained on; got 1")
-    is_aside = np.zeros(samples, bool)
-    is_aside[np.random.default_rng(seed).permutation(samples)[: round(share * samples)]] = True
+    is_aside = np.zeros(len(labels), bool)
+    if share:
+        chosen = np.random.default_rng(seed).permutation(len(labels))
+        is_aside[chosen[: round(share * len(labels))]] = True
+        cells = Cells.of(labels, groups, missing="own")
+        for codes in (cells.label_codes, cells.group_codes):
+            lost = np.flatnonzero(~np.isin(codes, codes[~is_aside]))
+            is_aside[lost[np.unique(codes[lost], return_index=True)[1]]] = False
     return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
 

@@ -386,6 +386,6 @@ def reproduce_command(
                 sitting = Sitting(request, workers)
                 for step in sitting.run():
                     update(step.done, step.title, total=step.total, left=step.left)
-            told = [sitting.end()]
+            told, sitting = [sitting.end()], None
         page, verdicts = request.write(*told)
     say(verdicts, *told, f"The page is {page}; tables and figures are beside it")

@@ -45,6 +45,11 @@ class Doubt:
         self.shares = (counts + FEW * of_class) / (counts.sum(axis=0) + FEW)  # of each class in each group
         self.typical = np.ones_like(counts)  # beliefs, classes × groups
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known to be typical yet."""
+        return bool((self.typical == 1).all())
+
     def rows(self, outputs: torch.Tensor, where: Any = slice(None)) -> torch.Tensor:
         """Return beliefs and rivals, (2, samples), from logits."""
         codes = self.plan.cells.codes_on(outputs.device)[where].int()
@@ -78,16 +83,17 @@ class Doubt:
 
     def _beside_one(self, odds: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         """Return beliefs and rivals from the log odds of each label, where one other class has the rest."""
-        table = np.repeat(self.typical[None], len(self.typical), axis=0)  # of the others, for each class
-        table[np.arange(len(table)), np.arange(len(table))] = np.inf
         with np.errstate(divide="ignore"):  # where there is one class alone
-            usual = np.log(self.shares / (1 - self.shares))
-        shift, easiest = (
-            torch.from_numpy(each.reshape(-1)).to(odds).index_select(0, codes)
-            for each in (usual, table.min(axis=1))
-        )
-        belief = (odds - shift).sigmoid()
-        return torch.stack([belief, (1 - belief) / easiest])
+            usual = torch.from_numpy(np.log(self.shares / (1 - self.shares)).reshape(-1))
+        belief = (odds - usual.to(odds).index_select(0, codes)).sigmoid()
+        return torch.stack([belief, (1 - belief) / self.easiest(odds, codes)])
+
+    def easiest(self, values: torch.Tensor, codes: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the least that is typical of another class, for samples of so many values: of all, or of ``codes``."""
+        codes = self.plan.cells.codes_on(values.device).int() if codes is None else codes
+        others = np.repeat(self.typical[None], len(self.typical), axis=0)
+        others[np.arange(len(others)), np.arange(len(others))] = np.inf
+        return torch.from_numpy(others.min(axis=1).reshape(-1)).to(values).index_select(0, codes)
 
     def learn_typical(self, beliefs: Any) -> None:
         """Find what is typical, from the beliefs of all samples."""

@@ -134,14 +134,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         label_weights: ArrayLike | torch.Tensor | None = None,
         method: SamplingMethod | None = None,
     ) -> None:
-        if sensitive_features is None:
-            if fairness is not None:
-                raise InvalidInputError(
-                    f"sensitive_features must be given for fairness={fairness!r}; got None: pass fairness=None to "
-                    "clean the labels alone"
-                )
-            sensitive_features = np.full(np.shape(as_array("labels", labels))[:1], None)
-        cells = self._find_cells(labels, sensitive_features, classes)
+        cells = self._find_cells(labels, groups_of(labels, sensitive_features, fairness), classes)
         self.label_weights: torch.Tensor | None = None
         if label_weights is not None:
             cells, self.label_weights = self._agree(lambda: follow_weights(cells, label_weights))
@@ -164,7 +157,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             "pos_label": pos_label,
             **asdict(self.method),
         }
-        # A training that goes on may be made longer: the number of epochs is no setting that a state must agree in.
+        # A training that goes on may be made longer: the number of epochs itself is no setting to agree in.
         of_plan = {name: value for name, value in self.settings.items() if name != "momentum"}
         self.plan = self._new_plan(cells, seed=seed, device=device, epochs=self.epochs, **of_plan)
         if not self.plan.selected:  # of all samples, of all workers
@@ -285,7 +278,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         elif not self.plan.in_warmup:
             measured = self._agree(self.running.known)
             if self.doubt is not None:
-                measured = self._scores(torch.from_numpy(np.vstack([measured[0], measured[1]]))), None
+                rows = torch.from_numpy(np.vstack([measured[0], measured[1]]))
+                if self.doubt.is_new:
+                    self.doubt.learn_typical(rows[0])
+                    rows[1] /= self.doubt.easiest(rows[1])
+                    self.running.signals[0] = rows[1].numpy()
+                measured = self._scores(rows), None
         if not self.plan.in_warmup:
             self.plan.update(*measured, judged=judged)
 
@@ -315,14 +313,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         def compute() -> torch.Tensor:
             return self._rows(self._checked(outputs, len(self.plan.cells)), slice(None), loss)
 
-        rows = self._agree(compute)
         if self.doubt is None:
+            rows = self._agree(compute)
             return rows[0], rows[1:]
-        if self._averages is None:
-            # The first rivals are relative to the first beliefs, later ones to those before.
-            self.doubt.learn_typical(rows[0])
-            rows = compute()
-        else:
+        rows = self._relative(compute)
+        if self._averages is not None:
             rows = self._averages.to(rows).lerp(rows, 1 - self.method.momentum)
         scores = self._scores(rows)
         self._averages = rows
@@ -339,6 +334,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             return self.doubt.rows_of_losses(losses, where)
         targets, signal = self.plan.comparisons.targets, self.plan.signal
         return torch.cat([losses[None], compute_signals(outputs, labels, losses, targets, signal, loss)])
+
+    def _relative(self, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """Return beliefs and rivals; the first rivals are relative to the first beliefs, later ones to those before."""
+        assert self.doubt is not None
+        rows = self._agree(compute)
+        if not self.doubt.is_new:
+            return rows  # type: ignore[no-any-return]
+        self.doubt.learn_typical(rows[0])
+        return compute()
 
     def _scores(self, rows: torch.Tensor) -> torch.Tensor:
         """Return doubts, from the beliefs and rivals of all samples."""
@@ -370,10 +374,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                 f"validation must be (outputs, labels, sensitive features); got {shown(validation)}"
             )
         own, (outputs, labels, groups) = self.plan.cells, validation
-        held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups, missing="own")
+        given = Cells.of(labels, groups, classes=own.classes, group_values=own.groups, missing="own")
+        rows, columns = given.label_codes, given.group_codes
+        is_ours = columns < own.shape[1]  # not where a group is missing, and none is among what is trained
+        outputs = self._checked(outputs, len(given))[torch.from_numpy(is_ours)]
+        held_out = Cells((rows * own.shape[1] + columns)[is_ours], own.classes, own.groups)
         if not len(held_out):
-            raise InvalidInputError("validation must have at least one sample; got none: leave it out")
-        outputs = self._checked(outputs, len(held_out))
+            raise InvalidInputError(
+                "validation must have at least one sample with a group; got none: leave it out"
+            )
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
         signal = "error" if self.doubt is not None else self.plan.signal  # the tolerance is one of rates
         losses = expected_losses(outputs, targets, loss)
@@ -405,7 +414,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             self.plan.update(losses, None if signals is None else torch.atleast_2d(torch.as_tensor(signals)))
         elif not self.plan.in_warmup:
             self.plan.backend.measure(losses, None)  # refuses what is not one number per sample
-            self.plan.update(self._scores(self.doubt.rows_of_losses(torch.as_tensor(losses))))
+            found = (
+                losses
+                if isinstance(losses, torch.Tensor)
+                else torch.from_numpy(as_array("losses", losses).copy())
+            )
+            doubt = self.doubt
+            self.plan.update(self._scores(self._relative(lambda: doubt.rows_of_losses(found))))
 
     @property
     def running(self) -> RunningLosses:
@@ -573,6 +588,18 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self._running = None
         if "running" in state:
             self.running.load_state_dict(state["running"])
+
+
+def groups_of(labels: Any, sensitive_features: Any, fairness: str | None) -> Any:
+    """Return the groups as they are, or none for every sample where no notion of fairness looks at them."""
+    if sensitive_features is not None:
+        return sensitive_features
+    if fairness is not None:
+        raise InvalidInputError(
+            f"sensitive_features must be given for fairness={fairness!r}; got None: pass fairness=None to clean the "
+            "labels alone"
+        )
+    return np.full(np.shape(as_array("labels", labels))[:1], None)
 
 
 def ratio_of(clean_ratio: Any) -> Any:

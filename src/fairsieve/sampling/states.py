@@ -222,7 +222,7 @@ class RunningLosses:
             self.settle()
 
     def settle(self) -> None:
-        """Store the losses that wait on their device; of several losses of one sample the last counts."""
+        """Store the losses that wait on their device; several of one sample count in their order."""
         if not self._waiting:
             return
         places, values, epochs = zip(*self._waiting, strict=True)
@@ -235,12 +235,17 @@ class RunningLosses:
                 f"{int(where[np.isnan(table).any(axis=0).argmax()])}. Lower the learning rate or clip gradients"
             )
         epoch = np.repeat(epochs, [len(part) for part in places])
-        if self.momentum:
-            kept = np.where(self.seen[where] < 0, 0.0, self.momentum).astype(np.float32)
-            table[0] = kept * self.losses[where] + (1 - kept) * table[0]
-            table[1:] = kept * self.signals[:, where] + (1 - kept) * table[1:]
-        self.losses[where], self.signals[:, where] = table[0], table[1:]
-        self.seen[where] = epoch
+        # One after the other, so that it does not matter how many wait when a state is taken.
+        for part in repeats(where) if self.momentum else [slice(None)]:
+            chosen, found = where[part], table[:, part]
+            if self.momentum:
+                kept = np.where(self.seen[chosen] < 0, 0.0, self.momentum).astype(np.float32)
+                found = (
+                    kept * np.vstack([self.losses[None, chosen], self.signals[:, chosen]])
+                    + (1 - kept) * found
+                )
+            self.losses[chosen], self.signals[:, chosen] = found[0], found[1:]
+            self.seen[chosen] = epoch[part]
 
     def stale(self, share: float, epoch: int, first: int = 0) -> Integers:
         """Return the samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.
@@ -285,6 +290,19 @@ class RunningLosses:
                 )
             own[:] = array
         self._waiting, self._waiting_losses = [], 0
+
+
+def repeats(places: Integers) -> list[Integers]:
+    """Return where each place comes for the first time, where for the second, and so on.
+
+    >>> [part.tolist() for part in repeats(np.array([5, 7, 5, 5, 7]))]
+    [[0, 1], [2, 4], [3]]
+    """
+    order = np.argsort(places, kind="stable")
+    is_first = np.diff(places[order], prepend=-1) != 0
+    each = np.arange(len(places))
+    times = each - np.maximum.accumulate(np.where(is_first, each, 0))
+    return [np.sort(order[times == time]) for time in range(times.max(initial=-1) + 1)]
 
 
 def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> Integers:

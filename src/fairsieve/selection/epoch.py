@@ -58,7 +58,7 @@ class SamplingMethod:
         place of it.
     balance : float in [0, 1], default=0.5
         α: groups are weighted within their class by (share of what is kept)^α. 0 is groups of equal weight, 1 natural
-        weights.
+        weights. Where labels of the class are left out, it is nearer to 1, for some of those that stay are wrong too.
     momentum : float in [0, 1), default=0.5
         How much of what is known of a sample's label is kept when an epoch brings something new; 0 takes the present
         alone.
@@ -441,7 +441,7 @@ class Plan:
         self.indices = indices
         self.is_selective = bool(state["is_selective"])
         if self.estimates_ratios:
-            self.clean_ratios = check_ratio_table(state["clean_ratios"], self.cells)
+            self.clean_ratios = as_array("clean_ratios", state["clean_ratios"]).astype(np.float64)
         if self.balance is not None:
             self.balance.powers = as_array("powers", state["powers"]).astype(np.float64).reshape(-1)
             self.balance.is_judged = bool(state["is_judged"])
