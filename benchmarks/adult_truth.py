@@ -21,7 +21,7 @@ import pandas
 
 from fairsieve import equalized_odds_disparity, tabular
 from fairsieve.data.tables import read_adult
-from fairsieve.intervals import Score
+from fairsieve.metrics import Score
 from fairsieve.tabular.evaluation import choose_model
 
 OTHERS = 13_000

@@ -16,7 +16,7 @@ import matplotlib as mpl
 from bench import RESULTS
 from fit_speed import RESULTS as FITS
 
-from fairsieve.report.document import SYMBOLS, THEMES, Look
+from fairsieve.report.page import SYMBOLS, THEMES, Look
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 Series = dict[str, tuple[Look, list[tuple[float, float]]]]

@@ -17,7 +17,7 @@ import numpy as np
 from fairsieve.benchmark.methods import TrainingInput
 from fairsieve.benchmark.problems import make_problem, measure, paper_settings
 from fairsieve.selection.select import select_cells
-from fairsieve.training.linear_model import LinearTrainer
+from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.settings import TrainingSpec, selection_method
 from fairsieve_reproduction.methods.variants import exact_selection, train_variant
 

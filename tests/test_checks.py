@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.intervals import NORMAL, newcombe, simultaneous, wilson
+from fairsieve.metrics import NORMAL, newcombe, simultaneous, wilson
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.validation import (
     check_at_least,

@@ -27,7 +27,7 @@ from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import comparisons
-from fairsieve.training.ratio_search import find_rate_gaps
+from fairsieve.training.compromises import find_rate_gaps
 from tests.support.strategies import predictions
 
 DOCS, SOURCES = Path(__file__).parents[1] / "docs", Path(fairsieve.__file__).parent
@@ -216,18 +216,18 @@ def test_entries_are_whole():
 def test_what_is_said_of_a_notion_is_what_its_entry_says(name):
     """On pages of runs and audits, and in the glossary; no template and no module of tables says a word of its own."""
     notion = NOTIONS[name]
-    said = " ".join(str(load_sentences("fairsieve.tabular", "templates/page.j2").notion(name)).split())
+    said = " ".join(str(load_sentences("fairsieve.tabular", "sentences.j2").notion(name)).split())
     assert said.startswith(
         f"Fairness here is {notion.title} ({notion.short}): {notion.meaning}. The {notion.short} "
     )
     rest = said.replace(notion.meaning, "").replace(notion.title, "").replace(notion.short, "")
     other = next(one for one in NOTIONS.values() if one is not notion)
-    told = " ".join(str(load_sentences("fairsieve.tabular", "templates/page.j2").notion(other.name)).split())
+    told = " ".join(str(load_sentences("fairsieve.tabular", "sentences.j2").notion(other.name)).split())
     assert rest == told.replace(other.meaning, "").replace(other.title, "").replace(other.short, "")
     assert f"| A notion of fairness ({notion.short}): {notion.meaning}. |" in (
         DOCS / "glossary.md"
     ).read_text("utf-8")
-    for path in SOURCES.joinpath("tabular", "templates").iterdir():
+    for path in SOURCES.joinpath("tabular").glob("*.j2"):
         if path.is_file():
             text = path.read_text("utf-8").lower().replace("_", " ").replace("-", " ")
             assert notion.title not in text

@@ -21,7 +21,7 @@ from fairsieve import (
 )
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.inputs import find_alike
+from fairsieve.samples import find_alike
 from fairsieve.tabular.preparation import read_whole
 from fairsieve.tabular.settings import TableSettings
 

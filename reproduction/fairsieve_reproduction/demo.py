@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairsieve.benchmark.problems import add_noise, measure
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.notions import DP, EO, NOTIONS
-from fairsieve.report.document import colour, pyplot
+from fairsieve.report.page import colour, pyplot
 from fairsieve.samples import Samples
 from fairsieve.training.fit import Fitted, fit
 from fairsieve_reproduction.methods.registry import METHODS

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.notions import DP, EO, NOTIONS
-from fairsieve.report.document import Figure, Look, Panel, Series
+from fairsieve.report.page import Figure, Look, Panel, Series
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve_reproduction.methods.registry import METHODS

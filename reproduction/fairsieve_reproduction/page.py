@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.files import write_output
-from fairsieve.report.document import (
+from fairsieve.report.page import (
     SYMBOLS,
     Block,
     Document,
@@ -28,9 +28,9 @@ from fairsieve.report.document import (
     Verdict,
     colour,
     pyplot,
+    table_markdown,
+    write_page,
 )
-from fairsieve.report.page import write_page
-from fairsieve.report.text import table_markdown
 from fairsieve_reproduction import tables
 from fairsieve_reproduction.checks import Answer
 from fairsieve_reproduction.claims import Judgement, judgements, verdict_word

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.notions import NOTIONS
-from fairsieve.report.document import Cell, Column, Table
+from fairsieve.report.page import Cell, Column, Table
 from fairsieve.report.text import number
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.claims import Judgement, verdict_word

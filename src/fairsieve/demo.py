@@ -17,7 +17,7 @@ from fairsieve.data.tables import load_nhanes
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.metrics import accuracy, disparity
 from fairsieve.notions import EO
-from fairsieve.report.document import colour, looks_of, pyplot
+from fairsieve.report.page import colour, looks_of, pyplot
 from fairsieve.samples import Samples
 
 TEST = 0.3  # of the people; the rest is learnt from

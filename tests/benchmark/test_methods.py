@@ -15,7 +15,7 @@ from fairsieve.benchmark.run import choose, pick
 from fairsieve.data import flip_margin, flip_uniform, load_authors_arrays, make_synthetic, synthetic_splits
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
-from fairsieve.report.document import Look
+from fairsieve.report.page import Look
 from fairsieve.training.settings import Settings
 from fairsieve_reproduction.methods.noise_losses import estimate_noise_rates
 from fairsieve_reproduction.methods.registry import METHODS, find_methods

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.sample_document import VALUES, results, suspects
 
-from fairsieve.report.document import Document, Section
+from fairsieve.report.page import Document, Section
 
 
 @pytest.fixture

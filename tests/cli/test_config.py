@@ -13,8 +13,7 @@ from fairsieve.cli.app import app
 from fairsieve.data import read_nhanes
 from fairsieve.errors import InvalidInputError
 from fairsieve.progress import progress_bar, time_left
-from fairsieve.tabular.config import write_config
-from fairsieve.tabular.settings import TableSettings
+from fairsieve.tabular.settings import TableSettings, write_config
 
 
 def call(*arguments):

@@ -586,7 +586,7 @@ def test_fits_in_threads_leave_blas_as_it_was(data):
 
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    from fairsieve.training.linear_rows import one_thread
+    from fairsieve.training.rows import one_thread
 
     def threads():
         return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]

@@ -18,7 +18,7 @@ from fairsieve.estimators._forecast import Forecast
 from fairsieve.estimators._learner import TrainingTask
 from fairsieve.label_noise.estimate import estimate_of
 from fairsieve.metrics import compared_rates
-from fairsieve.training.held_out import Cleaning
+from fairsieve.training.newton import Cleaning
 
 TREE = DecisionTreeClassifier(random_state=0)
 

@@ -12,11 +12,15 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
-from fairsieve.intervals import bound_change_of_largest, bound_largest
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
-from fairsieve.label_noise.judgement import judge
-from fairsieve.label_noise.needed import telling_reach
-from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table
+from fairsieve.label_noise.judgement import judge, telling_reach
+from fairsieve.metrics import (
+    accuracy_from_table,
+    bound_change_of_largest,
+    bound_largest,
+    count_table,
+    disparity_from_table,
+)
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 

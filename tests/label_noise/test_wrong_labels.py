@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 
 from fairsieve.estimators._rounds import chance_right, scaled_rates
 from fairsieve.label_noise.flip_model import FlipModel, Observed, _slopes, transitions, true_sums
-from fairsieve.label_noise.true_classes import CheckedSums
+from fairsieve.label_noise.verified import CheckedSums
 from fairsieve.selection.cells import Cells
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.report.document import SYMBOLS, THEMES, Figure, Panel, Series, looks_of
+from fairsieve.report.page import SYMBOLS, THEMES, Figure, Panel, Series, looks_of
 from fairsieve_reproduction.methods.registry import METHODS
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how those see who lack one kind of cone.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.sample_document import by_rate, sample_document, trade_off
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.report.document import (
+from fairsieve.report.page import (
     Cell,
     Column,
     Document,
@@ -26,9 +26,14 @@ from fairsieve.report.document import (
     Table,
     Text,
     Verdict,
+    chart_data,
+    data_tables,
+    render_page,
+    script_hash,
+    table_markdown,
+    write_page,
 )
-from fairsieve.report.page import chart_data, data_tables, render_page, script_hash, write_page
-from fairsieve.report.text import FORMULA_STARTS, csv_text, markdown, table_markdown
+from fairsieve.report.text import FORMULA_STARTS, csv_text, markdown
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairsieve.report.document import (
+from fairsieve.report.page import (
     Cell,
     Column,
     Document,

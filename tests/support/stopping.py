@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fairsieve.training.linear_model import LinearTrainer
+from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.models import AutogradTrainer
 from fairsieve.training.solver import _Solver
 

@@ -11,7 +11,7 @@ from fairsieve.data import read_nhanes
 from fairsieve.report.text import load_sentences
 
 hub = pytest.importorskip("huggingface_hub")
-front_matter = load_sentences("fairsieve.tabular", "templates/page.j2").front_matter
+front_matter = load_sentences("fairsieve.tabular", "sentences.j2").front_matter
 
 
 def test_the_card_of_a_run_is_a_model_card(tmp_path):

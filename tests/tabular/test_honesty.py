@@ -184,7 +184,7 @@ def test_a_plain_model_that_is_kept_is_called_plain_and_shown_beside_the_fair_on
 
 
 def test_the_sentence_has_the_absolute_rates_of_every_group(on_noisy):
-    words = say("decision.j2", "rates", {"facts": on_noisy.decision.facts})
+    words = say("rates", {"facts": on_noisy.decision.facts})
     for group, plain, fair in on_noisy.decision.facts["rates"]:
         before, after = round(100 * plain.value), round(100 * fair.value)
         assert re.search(rf"in 100 are predicted \w+:.* {group} {after} \((plain model: )?{before}\)", words)

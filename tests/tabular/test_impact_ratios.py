@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.intervals import wilson
+from fairsieve.metrics import wilson
 from fairsieve.tabular.audits import SMALL_NOTE, rate_categories, ratio_interval
 
 COUNTS = st.tuples(st.integers(0, 60), st.integers(1, 60)).map(lambda pair: (min(pair), max(*pair, 1)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.tabular.partitions.source import find_source, parse_memory
-from fairsieve.training.parts import OneHot
+from fairsieve.tabular.reading.encoding import OneHot
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("rows_in_their_order")

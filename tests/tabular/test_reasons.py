@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.intervals import Score
-from fairsieve.label_noise.judgement import ModelJudgement
-from fairsieve.label_noise.needed import NOTHING, Needed
+from fairsieve.label_noise.judgement import NOTHING, ModelJudgement, Needed
+from fairsieve.metrics import Score
 from fairsieve.tabular.decision import (
     OUTCOMES,
     USES,
@@ -154,7 +153,7 @@ def test_intervals_decide_and_the_stored_model_follows(
     changed = with_change(run, accuracy, disparity)
     decision = decide_run(changed)
     assert (decision.outcome, changed.choice.why, changed.choice.stored) == (outcome, why, stored)
-    lines = tell("page.j2", "terminal", {"run": changed, "decision": decision, "folder": "run/"})
+    lines = tell("terminal", {"run": changed, "decision": decision, "folder": "run/"})
     assert len(lines) <= 8
     assert any(line.endswith(f"model.skops holds: the {stored} model.") for line in lines)
     fair = rechosen(changed, tolerance=0.02)

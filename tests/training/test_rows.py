@@ -14,9 +14,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve.training.linear_rows import LinearRows
 from fairsieve.training.parts import DaskEngine, LocalEngine, Part, PartRows
-from fairsieve.training.rows import EVERYTHING, LossLimit
+from fairsieve.training.rows import EVERYTHING, LinearRows, LossLimit
 
 
 def in_memory(features, labels, groups, shape, weights):

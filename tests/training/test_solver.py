@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from fairsieve import FairRobustClassifier
 from fairsieve.metrics import disparity
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate
-from fairsieve.training.points import choose_bargain
-from fairsieve.training.ratio_search import (
+from fairsieve.training.compromises import (
     Budget,
     RateGap,
     SolverSettings,
     State,
+    choose_bargain,
     choose_point,
     find_rate_gaps,
     search_ratios,

@@ -18,7 +18,7 @@ from fairsieve.errors import require
 from fairsieve.selection.batches import ROUNDS, _mix, batch_count, shuffle_constants, shuffle_shape
 from fairsieve.selection.ratios import cell_sizes, rounded, selection_bounds
 from fairsieve.selection.search import budget_used
-from fairsieve.training.linear_model import Adam, adam_step
+from fairsieve.training.linear_trainer import Adam, adam_step
 from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
 from fairsieve_reproduction.methods.loop import LinearProblem, Rows
 

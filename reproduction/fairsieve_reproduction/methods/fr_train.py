@@ -27,7 +27,7 @@ from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.errors import FairsieveError, require
 from fairsieve.notions import EO, EOPP
 from fairsieve.samples import Samples
-from fairsieve.training.linear_model import Adam, adam_step
+from fairsieve.training.linear_trainer import Adam, adam_step
 from fairsieve.training.settings import Settings
 from fairsieve_reproduction.methods.selection import train_loop, trained_linear
 

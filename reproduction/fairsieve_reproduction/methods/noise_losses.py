@@ -28,7 +28,7 @@ from sklearn.model_selection import cross_val_predict
 from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.notions import DP, EO, EOPP
 from fairsieve.samples import Samples
-from fairsieve.training.linear_model import Adam, adam_step
+from fairsieve.training.linear_trainer import Adam, adam_step
 from fairsieve_reproduction.methods.selection import trained_linear
 
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode

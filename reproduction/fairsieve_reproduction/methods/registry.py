@@ -8,7 +8,7 @@ from typing import Any
 from fairsieve.benchmark.methods import DEFAULTS, Family, Method
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
-from fairsieve.report.document import Look
+from fairsieve.report.page import Look
 from fairsieve.validation import closest_hint
 from fairsieve_reproduction.methods.fr_train import clean_with_itlm, train_fr_train
 from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight, train_noise_loss

@@ -22,8 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.notions import DP, EER, EO, EOPP, NOTIONS, find_notion
-from fairsieve.report.document import Look
+from fairsieve.report.page import Look
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.training.settings import Settings
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
@@ -56,7 +57,7 @@ class Trained:
     """
 
     predict: Callable[[Samples], NDArray[Any]]
-    indices: NDArray[np.int64]
+    indices: Integers
     epochs: int = 1
     trace: Mapping[str, Any] = field(default_factory=dict)
 
@@ -175,7 +176,7 @@ def train_reweighing(given: TrainingInput) -> Trained:
     return _train_weighted(given.data, weights[given.data.cells.codes])
 
 
-def _train_weighted(data: Samples, weights: NDArray[np.float64] | None) -> Trained:
+def _train_weighted(data: Samples, weights: Floats | None) -> Trained:
     model = _regression().fit(data.features, data.labels, sample_weight=weights)
     return Trained(predict=lambda samples: model.predict(samples.features), indices=np.arange(len(data)))
 

@@ -22,6 +22,7 @@ from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, has_enough
 from fairsieve.notions import EO, NOTIONS
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Flags, Floats, Integers
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
@@ -85,12 +86,12 @@ class NoisyProblem:
     """
 
     train: Samples
-    flipped: NDArray[np.bool_]
+    flipped: Flags
     test: Samples
     clean_validation: Samples
     noisy_validation: Samples
     checksum: str
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     fewest: int = 1
     changes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -148,7 +149,7 @@ def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Setting
 
 
 def measure(
-    predicted: NDArray[Any], samples: Samples, weights: NDArray[np.float64] | None = None, fewest: int = 1
+    predicted: NDArray[Any], samples: Samples, weights: Floats | None = None, fewest: int = 1
 ) -> dict[str, Any]:
     """Measure the accuracy and every disparity of predicted labels; cells of fewer samples do not count for those.
 
@@ -228,7 +229,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     return replace(problem, weights=weights, fewest=POLICY.fewest, changes=changes)
 
 
-def pool_tested(source: TableSource, seeds: Sequence[int]) -> tuple[Samples, NDArray[np.int64]]:
+def pool_tested(source: TableSource, seeds: Sequence[int]) -> tuple[Samples, Integers]:
     """Return all rows with their given labels, and which of them the splits of some seeds test, one after another."""
     whole, part = _grouped_rows(source)
     prepared, every = Preparation().fit(part.values), np.arange(len(part))
@@ -243,7 +244,7 @@ def _grouped_rows(source: TableSource) -> tuple[TableProblem, TablePart]:
     return whole, whole.train.take(whole.train.grouped)
 
 
-def _split(part: TablePart, seed: int) -> list[NDArray[np.int64]]:
+def _split(part: TablePart, seed: int) -> list[Integers]:
     """Split the rows that nobody verified into training, test and validation; copies go to one side."""
     copies = part.find_copies()
     kinds = np.arange(len(part)) if copies is None else copies
@@ -254,14 +255,14 @@ def _split(part: TablePart, seed: int) -> list[NDArray[np.int64]]:
 
 
 def _samples(
-    whole: TableProblem, part: TablePart, labels: NDArray[np.int64], prepared: Preparation, rows: NDArray[Any]
+    whole: TableProblem, part: TablePart, labels: Integers, prepared: Preparation, rows: NDArray[Any]
 ) -> Samples:
     features, groups = prepared.transform(part.take(rows).values), part.groups.codes[rows].astype(np.int64)
     classes, values = (list(range(len(names))) for names in (whole.labels.classes, whole.groups.names))
     return Samples(features, labels[rows], groups, classes=classes, group_values=values)
 
 
-def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.int64]:
+def _positive_last(codes: Integers, whole: TableProblem) -> Integers:
     """Recode labels so that the positive one is the last, as the methods expect."""
     classes = whole.labels.classes
     order = sorted(classes, key=lambda name: name == whole.labels.positive)

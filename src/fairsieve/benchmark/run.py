@@ -25,9 +25,10 @@ from fairsieve.benchmark.problems import (
 )
 from fairsieve.benchmark.records import Record, fingerprint, read_results
 from fairsieve.benchmark.workers import run_and_record
-from fairsieve.data.splits import shuffled_places
 from fairsieve.errors import FairsieveError
 from fairsieve.notions import EO, find_notion
+from fairsieve.samples import shuffled_places
+from fairsieve.selection.cells import Floats, Integers
 from fairsieve.training.settings import Settings
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
@@ -130,7 +131,7 @@ def choose(method: Method, given: TrainingInput) -> dict[str, Any]:
 
 def fold_scores(
     method: Method, given: TrainingInput, folds: int, options: Sequence[Mapping[str, Any]]
-) -> NDArray[np.float64]:
+) -> Floats:
     """Measure accuracies and disparities of some options on noisy held-out folds: (2, folds, options).
 
     Methods that have a validation set train once on all of the data, and are measured on that set.
@@ -150,7 +151,7 @@ def fold_scores(
     return scores
 
 
-def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
+def pick(accuracies: Floats, disparities: Floats) -> int:
     """Pick the candidate to use, from scores of (folds, candidates): the fairest of those close to the best accuracy.
 
     Of equally fair ones the first, which is the default, wins.
@@ -228,7 +229,7 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     return result
 
 
-def _measured(predicted: NDArray[Any], kept: NDArray[np.int64], problem: NoisyProblem) -> Record:
+def _measured(predicted: NDArray[Any], kept: Integers, problem: NoisyProblem) -> Record:
     """Measure on the test samples, count what was dropped, and say whose labels were flipped."""
     measures = measure(predicted, problem.test, problem.weights, problem.fewest)
     cells, dropped = problem.train.cells, np.ones(len(problem.train), dtype=bool)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from fairsieve.benchmark.methods import Method
@@ -23,7 +22,7 @@ from fairsieve.benchmark.run import Comparison
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import Basis, Judgement, judge
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, Floats
 
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
@@ -137,7 +136,7 @@ def judge_on_table(
     return judged, estimate
 
 
-def standard_error(values: NDArray[np.float64], ratio: float = 0.0) -> float:
+def standard_error(values: Floats, ratio: float = 0.0) -> float:
     """Compute the standard error of a mean over draws, or over splits, which share rows (Nadeau and Bengio 2003).
 
     ``ratio`` is the size of a split's test part to that of its training part.
@@ -181,11 +180,11 @@ def compare_verified(mine: Runs, theirs: Runs, name: str, problem: NoisyProblem)
     test, weights = problem.test, problem.weights
     assert weights is not None
 
-    def mean(runs: Runs, own: NDArray[np.float64]) -> Any:
+    def mean(runs: Runs, own: Floats) -> Any:
         predicted = (np.array(run["predicted"]) for run in runs.values())
         return np.mean([measure(each, test, own, problem.fewest)[name] for each in predicted], axis=0)
 
-    def apart(own: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apart(own: Floats) -> Floats:
         return np.asarray(mean(mine, own) - mean(theirs, own))
 
     rng = np.random.default_rng(0)

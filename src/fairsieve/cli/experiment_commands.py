@@ -239,7 +239,7 @@ def demo_command(
     Example: fairsieve demo -o demo
     """
     from fairsieve.files import make_folder
-    from fairsieve.report.document import pyplot
+    from fairsieve.report.page import pyplot
     from fairsieve.validation import check_at_least
 
     chosen = {"--fairness": fairness, "--noise": noise, "--rate": rate}
@@ -351,7 +351,7 @@ def reproduce_command(
     from fairsieve.benchmark.workers import open_cluster
     from fairsieve.files import make_folder
     from fairsieve.progress import progress_bar
-    from fairsieve.report.document import pyplot
+    from fairsieve.report.page import pyplot
     from fairsieve.validation import check_at_least
     from fairsieve_reproduction.experiments import ITEMS
     from fairsieve_reproduction.request import Request, Sitting

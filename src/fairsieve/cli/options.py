@@ -68,7 +68,7 @@ def _option(name: str) -> Any:
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Take from a TOML file what the command line does not say."""
     if path is not None:
-        from fairsieve.tabular.config import read_config
+        from fairsieve.tabular.settings import read_config
 
         context.default_map = read_config(path, _parameters(context))
     return path
@@ -82,7 +82,7 @@ def _parameters(context: typer.Context) -> list[str]:
 def write_settings(context: typer.Context, folder: Path) -> None:
     """Write what the running command was given into its folder as ``settings.toml``; ``--config`` reads it."""
     from fairsieve.files import write_output
-    from fairsieve.tabular.config import write_options
+    from fairsieve.tabular.settings import write_options
 
     given = {}
     for name in _parameters(context):

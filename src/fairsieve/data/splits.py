@@ -7,17 +7,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, shuffled_places
 from fairsieve.selection.cells import Cells, Floats, Integers
 from fairsieve.validation import percent_hint, shown
-
-# Of tables with fewer different rows than this share of the rows, equal rows are people who are alike, not copies of
-# one person: ten rows that share all features teach a model nothing by heart.
-COPIES = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,51 +111,6 @@ def split_indices(
     is_test = rank < tested[codes]
     is_validation = ~is_test & (rank < (tested + validated)[codes])
     return np.flatnonzero(~is_test & ~is_validation), np.flatnonzero(is_test), np.flatnonzero(is_validation)
-
-
-def find_copies(values: pd.DataFrame, groups: NDArray[Any]) -> Integers | None:
-    """Tell different rows apart by their features and group, as numbers; return None if none is a copy.
-
-    Where a few features leave few different rows, equal ones are people who are alike, and none is a copy.
-
-    >>> find_copies(pd.DataFrame({"size": [1.5, 2.5, 1.5]}), np.zeros(3))
-    array([0, 1, 0])
-    """
-    kinds = pd.DataFrame({"row": pd.util.hash_pandas_object(values, index=False).to_numpy(), "group": groups})
-    codes = kinds.groupby(["row", "group"], sort=False).ngroup().to_numpy(np.int64)
-    different = int(codes.max(initial=-1)) + 1
-    return codes if COPIES * len(codes) <= different < len(codes) else None
-
-
-def shuffled_places(
-    cells: Cells,
-    seed: int | np.random.Generator,
-    copies: Integers | None = None,
-    *,
-    by_code: bool = False,
-) -> Integers:
-    """Give every sample a number, cell by cell, in an order that the seed draws within each.
-
-    The cells come in the order of their first samples: what labels and groups are called decides nothing. ``by_code``
-    takes them in the order of their codes. ``copies`` are codes of samples that belong together, which have the number
-    of one of them.
-
-    >>> names = ["a", "b"], ["z", "b"]
-    >>> places = [shuffled_places(Cells.of([0] * 8, own * 4), seed=0).tolist() for own in names]
-    >>> places[0] == places[1]
-    True
-    """
-    kinds = np.arange(len(cells)) if copies is None else copies
-    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
-    codes = cells.codes[first]
-    if not by_code:
-        _, begin, codes = np.unique(codes, return_index=True, return_inverse=True)
-        codes = np.argsort(np.argsort(begin))[codes]
-    order = np.random.default_rng(seed).permutation(len(first))
-    order = order[np.argsort(codes[order], kind="stable")]
-    places = np.empty(len(first), np.int64)
-    places[order] = np.arange(len(first))
-    return np.asarray(places[kinds])
 
 
 def _allot(sizes: Integers, share: float) -> Integers:

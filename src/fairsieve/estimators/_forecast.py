@@ -138,8 +138,8 @@ class Forecast:
     def loss(self, before: Floats, after: Floats) -> float:
         """Forecast how much less accurate the model of other weights is.
 
-        It is the lower of two answers, as in :func:`~fairsieve.training.points.choose_bargain`: by the rows as they
-        are, and as if every group had the same share of each class.
+        It is the lower of two answers, as in :func:`~fairsieve.training.compromises.choose_bargain`: by the rows as
+        they are, and as if every group had the same share of each class.
         """
         cells = self.joint.sum(axis=0)
         wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / cells.sum()

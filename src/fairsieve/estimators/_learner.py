@@ -20,18 +20,21 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
-from fairsieve.data.splits import find_copies, shuffled_places
 from fairsieve.errors import InvalidInputError
-from fairsieve.inputs import (
+from fairsieve.samples import (
     Checked,
+    Samples,
+    as_copies,
     check_classes,
     check_columns,
     check_groups,
     check_labels_known,
     dense,
+    find_copies,
+    shuffled_places,
     warn_of_alike,
+    weighted_rows,
 )
-from fairsieve.samples import Samples, as_copies, weighted_rows
 from fairsieve.selection.cells import Cells, Floats, Integers, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 

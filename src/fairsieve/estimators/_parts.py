@@ -19,14 +19,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
-from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.label_noise.verified import suspects_of
-from fairsieve.samples import Samples, check_weights, draw_rows
+from fairsieve.samples import Checked, Samples, check_samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, Floats, Integers, as_array, merged, unmasked
-from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.compromises import Point
+from fairsieve.training.newton import LinearModel
 from fairsieve.training.parts import SAMPLE, Chances, DaskEngine, Part, PartRows, Selection, View
-from fairsieve.training.points import Point
 from fairsieve.training.rows import EVERYTHING
 from fairsieve.training.solver import MANY
 from fairsieve.validation import is_dask

@@ -25,8 +25,8 @@ from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.held_out import Cleaning
-from fairsieve.training.ratio_search import TOLERANCE, SolverSettings, State, Stopped
+from fairsieve.training.compromises import TOLERANCE, SolverSettings, State, Stopped
+from fairsieve.training.newton import Cleaning
 
 UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
 LEAST = 0.05  # of a cell's labels are right, whatever the tables say

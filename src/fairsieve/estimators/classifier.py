@@ -17,15 +17,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
-from fairsieve.estimators._arrangement import MOST_ARRANGED, Arrangement
 from fairsieve.estimators._parts import DaskTable, PartTable, predict_lazily
-from fairsieve.estimators.base import FairEstimator, check_two_classes, compare_models
-from fairsieve.inputs import (
-    Checked,
-    check_features,
-    check_samples,
-    read_seed,
-    warn_of_groups,
+from fairsieve.estimators.base import (
+    MOST_ARRANGED,
+    Arrangement,
+    FairEstimator,
+    check_two_classes,
+    compare_models,
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Rule, estimate_with_rule, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions
@@ -39,15 +37,26 @@ from fairsieve.label_noise.verified import (
 )
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
-from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Cells, positive_code
+from fairsieve.samples import (
+    Checked,
+    check_features,
+    check_samples,
+    draw_rows,
+    read_seed,
+    warn_of_groups,
+)
+from fairsieve.selection.cells import Cells, Floats, Integers, positive_code
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.held_out import RIDGES, Cleaning, choose_cleaning, choose_ridge, keep_believable
-from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.points import SURE, Point, Solution
-from fairsieve.training.ratio_search import SolverSettings
-from fairsieve.training.rows import Table
+from fairsieve.training.compromises import SURE, Point, Solution, SolverSettings
+from fairsieve.training.newton import (
+    RIDGES,
+    Cleaning,
+    LinearModel,
+    choose_cleaning,
+    choose_ridge,
+    keep_believable,
+)
+from fairsieve.training.rows import LinearRows, Table, to_host
 from fairsieve.training.solver import MANY, Folds, keep_fairer, solve
 from fairsieve.validation import check_positive, is_dask
 
@@ -403,7 +412,7 @@ class FairRobustClassifier(FairEstimator):
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
         by_natural = self.is_plain_ or solution.chosen.lagrangian is not None
         chosen_point = solution.natural if by_natural else solution.chosen
-        self._believed: dict[str, NDArray[np.int64]] = {}
+        self._believed: dict[str, Integers] = {}
         self._kept = checked.rows
         linear = LinearModel(self.coef_, self.intercept_)
         self._suspects, self._selected = self._doubt(
@@ -442,7 +451,7 @@ class FairRobustClassifier(FairEstimator):
         weights = np.ones(len(checked.data)) if checked.weights is None else checked.weights
         place = slice(None) if rows.arrangement is None else rows.arrangement.place
 
-        def is_better(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> bool:
+        def is_better(ours: Integers, theirs: Integers) -> bool:
             gain, error = gain_on_checked(estimate, ours[place], theirs[place], weights)
             return most is not None and gain - SURE * error > most
 
@@ -500,7 +509,7 @@ class FairRobustClassifier(FairEstimator):
             plain = plain.with_labels(estimate.true_codes)
         return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
 
-    def _correction(self) -> NDArray[np.float64] | None:
+    def _correction(self) -> Floats | None:
         """Return what turns counts by given label into counts by true class, where labels are flipped at random."""
         estimate = self.estimate_
         if estimate is None or not estimate.acts or estimate.verified is not None or estimate.aimed:
@@ -514,7 +523,7 @@ class FairRobustClassifier(FairEstimator):
         weight = 1.0 if checked.weights is None else float(checked.weights.mean())
         return bool(size * weight < LEARNT_BY_HEART * parameters)
 
-    def _deal(self, checked: Checked, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _deal(self, checked: Checked, rows: Integers) -> list[Integers]:
         """Deal some rows to folds, twice or more; equal rows go to the same one. None where there is too little."""
         data = checked.data if len(rows) == len(checked.data) else checked.data.take(rows)
         weights = np.ones(len(data)) if checked.weights is None else checked.weights[rows]
@@ -529,8 +538,8 @@ class FairRobustClassifier(FairEstimator):
         self,
         believed: LinearRows,
         given: LinearRows,
-        part: NDArray[np.int64],
-        deals: list[NDArray[np.int64]],
+        part: Integers,
+        deals: list[Integers],
         is_small: bool,
         clean_ratio: float,
     ) -> tuple[float, Cleaning | None]:
@@ -573,7 +582,7 @@ class FairRobustClassifier(FairEstimator):
 
     def _doubt(
         self, checked: Checked, rows: LinearRows, point: Point, linear: LinearModel, clean_ratio: float
-    ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    ) -> tuple[pd.DataFrame, Integers]:
         """List the rows whose labels a model doubts, and the rows that were believed."""
         data, estimate = checked.data, self.estimate_
         wrong, believed = None, np.arange(len(data))

@@ -27,7 +27,7 @@ from fairsieve.metrics import (
     grouped_part,
 )
 from fairsieve.notions import EO, find_notion
-from fairsieve.report.document import SYMBOLS, THEMES, Look, looks_of
+from fairsieve.report.page import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.cells import Cells, Floats, positive_code
 from fairsieve.validation import check_choice, shown
 

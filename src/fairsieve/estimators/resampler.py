@@ -14,11 +14,11 @@ from sklearn.utils.validation import has_fit_parameter
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._learner import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.inputs import check_groups, read_seed
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.samples import check_groups, read_seed
 from fairsieve.selection.batches import Draw, batch_offsets, batch_shares, draw_batches, share_edges
 from fairsieve.selection.cells import Cells, Integers
-from fairsieve.training.ratio_search import TOLERANCE
+from fairsieve.training.compromises import TOLERANCE
 from fairsieve.validation import shown
 
 

@@ -28,18 +28,16 @@ from fairsieve.estimators._learner import (
 from fairsieve.estimators._rounds import CrossFit, Entries, Round, Rounds
 from fairsieve.estimators.base import FairEstimator, PlainComparison, check_two_classes, compare_models
 from fairsieve.files import make_folder
-from fairsieve.inputs import Checked, read_seed, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell, estimate_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio, suspects_of
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, draw_rows, weighted_rows
+from fairsieve.samples import Checked, Samples, draw_rows, read_seed, warn_of_groups, weighted_rows
 from fairsieve.selection.cells import Floats, Integers, positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.held_out import Cleaning, choose_cleaning, choose_ridge, keep_believable
-from fairsieve.training.linear_rows import LinearRows
-from fairsieve.training.points import choose_bargain
-from fairsieve.training.ratio_search import SolverSettings, choose_point
+from fairsieve.training.compromises import SolverSettings, choose_bargain, choose_point
+from fairsieve.training.newton import Cleaning, choose_cleaning, choose_ridge, keep_believable
+from fairsieve.training.rows import LinearRows
 from fairsieve.validation import shown
 
 ROUNDS = 2  # so that a default fit costs at most ten plain ones: benchmarks/sieve_cost.py

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.inputs import Checked, check_samples, read_seed
 from fairsieve.label_noise.explanations import (
     Choice,
     FlipRates,
@@ -23,13 +22,20 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, stack, with_groups
-from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
-from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification, choose_rows
+from fairsieve.label_noise.verified import (
+    MOST_FEATURES,
+    Verification,
+    VerifiedRates,
+    check_verification,
+    choose_rows,
+    flip_rates_of,
+    learn_true_class,
+)
 from fairsieve.notebook import cells_html
 from fairsieve.report.text import load_sentences, percent, upper
-from fairsieve.samples import Samples
+from fairsieve.samples import Checked, Samples, check_samples, read_seed
 from fairsieve.selection.cells import Cells, Codes, Floats
-from fairsieve.training.linear_rows import one_thread
+from fairsieve.training.rows import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
 Rule = Callable[[Floats, Codes, Codes], Floats]

@@ -27,7 +27,7 @@ from fairsieve.label_noise.flip_model import (
 )
 from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors
 from fairsieve.selection.cells import Codes, Floats
-from fairsieve.training.linear_rows import map_in_threads
+from fairsieve.training.rows import map_in_threads
 
 MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth is only nearly right
 APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random

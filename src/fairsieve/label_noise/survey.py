@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
-from fairsieve.data.splits import COPIES
-from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
-from fairsieve.samples import Samples
+from fairsieve.samples import COPIES, Samples, dense
 from fairsieve.selection.cells import Codes, Floats
-from fairsieve.training.linear_rows import one_thread
+from fairsieve.training.rows import one_thread
 
 Keys = NDArray[np.uint64]
 

@@ -1,6 +1,6 @@
 """Estimate a model's accuracy and disparity on the true labels.
 
-The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.true_classes`), and widen with
+The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.verified`), and widen with
 what a group's few checks leave open.
 """
 
@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.inputs import read_seed
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import Basis, judge
 from fairsieve.notions import EO, find_notion
-from fairsieve.samples import check_weights
+from fairsieve.samples import check_weights, read_seed
 from fairsieve.selection.cells import Codes, Floats, encode, positive_code
 from fairsieve.validation import shown
 

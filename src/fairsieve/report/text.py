@@ -17,7 +17,6 @@ from itertools import chain
 from typing import Any
 
 from fairsieve.notions import find_notion
-from fairsieve.report.document import Cell, Table
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # What a spreadsheet takes for the beginning of a formula, full-width forms included.
@@ -144,7 +143,7 @@ def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
 
     Examples
     --------
-    >>> load_sentences("fairsieve.tabular", "templates/review.j2").similar(20, "high", 3, "low", 17)
+    >>> load_sentences("fairsieve.tabular", "sentences.j2").similar(20, "high", 3, "low", 17)
     'Of the 20 most similar rows, 3 are labelled high and 17 low.'
     """
     advice = {"option": _parameter if in_python else _flag, "in_python": in_python}
@@ -175,33 +174,6 @@ def json_text(value: Any) -> str:
 def markdown(text: str) -> str:
     """Escape text for Markdown, on one line."""
     return MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()).replace("&", "&amp;"))
-
-
-def table_markdown(table: Table) -> str:
-    """Write a Markdown table under its caption; references follow in brackets.
-
-    Examples
-    --------
-    >>> from fairsieve.report.document import Column
-    >>> print(table_markdown(Table("one", "One", [Column("accuracy", True)], [[Cell("0.7", mark="best")]])))
-    **One**
-    <BLANKLINE>
-    | accuracy |
-    | ---: |
-    | **0.7** |
-    <BLANKLINE>
-    """
-    heads = [markdown(column.full_title) for column in table.columns]
-    rule = ["---:" if column.numeric else "---" for column in table.columns]
-    lines = [f"| {' | '.join(row)} |" for row in (heads, rule, *(map(_entry, row) for row in table.rows))]
-    return "\n".join([f"**{markdown(table.caption)}**", "", *lines, ""])
-
-
-def _entry(cell: Cell) -> str:
-    """Mark a cell's text by its rank, and put its reference behind it."""
-    text = markdown(cell.text)
-    text = {"best": f"**{text}**", "second": f"*{text}*"}.get(cell.mark, text) if text else text
-    return f"{text} ({markdown(cell.reference)})" if cell.reference else text
 
 
 def csv_text(

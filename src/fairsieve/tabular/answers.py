@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.intervals import Score, newcombe, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.metrics import Score, newcombe, simultaneous, wilson
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.cells import Codes, Floats
 from fairsieve.tabular.evaluation import Share
@@ -232,7 +232,7 @@ MORE = 10  # checks, by which intervals would narrow
 
 
 def _say() -> Any:
-    return load_sentences("fairsieve.tabular", "templates/review.j2")
+    return load_sentences("fairsieve.tabular", "sentences.j2")
 
 
 def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tuple[dict[str, Any], list[str]]:
@@ -298,4 +298,4 @@ def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
 def tell_rates(estimate: CleanRatioEstimate) -> list[str]:
     """Say the flip rates that checked labels show, and what more checks would be worth; empty where there are none."""
     records = rate_records(estimate)
-    return [_say().rates(records, MORE)] if records else []
+    return [_say().flip_rates(records, MORE)] if records else []

@@ -17,9 +17,9 @@ import pandas as pd
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.intervals import wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
 from fairsieve.label_noise.verified import check_verification
+from fairsieve.metrics import wilson
 from fairsieve.selection.cells import Cells, Flags, Floats
 from fairsieve.tabular.answers import tell_rates
 from fairsieve.tabular.evaluation import Calibration, Evaluation, ModelOutput, calibrate_scores, evaluate

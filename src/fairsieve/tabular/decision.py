@@ -1,7 +1,7 @@
 """Decide: which model to use, or whether to use labels or predictions, why, and what to do next.
 
 A decision is data: an outcome, verdicts, reasons and next steps, each a kind with its numbers. The sentences are in
-``templates/decision.j2``, one macro for each kind, and read alike in the terminal, on the page, in the card and in
+``sentences.j2``, one macro for each kind, and read alike in the terminal, on the page, in the card and in
 ``metrics.json``. To add a reason, write a function that takes a run or an audit and yields it, name it in the list that
 decides, and word it by a macro ``reason_…``. Which of two models is the better one is seen in
 :mod:`fairsieve.tabular.evaluation`; the stored one is judged here, by the rules that hold for any predictions.
@@ -20,18 +20,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fairsieve.intervals import Score, simultaneous, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.needed import rows_needed
+from fairsieve.label_noise.judgement import rows_needed
+from fairsieve.metrics import Score, simultaneous, wilson
 from fairsieve.report.text import load_sentences, upper
 from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.audits import Audit, PredictionAudit
-from fairsieve.tabular.config import table_options, training_command
 from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.read import is_frame
-from fairsieve.tabular.settings import TableSettings
+from fairsieve.tabular.settings import TableSettings, table_options, training_command
 from fairsieve.tabular.table_notes import few_notes
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.validation import check_choice
@@ -52,24 +51,24 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def tell(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> list[str]:
+def tell(name: str, facts: dict[str, Any], *, in_python: bool = False) -> list[str]:
     """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them.
 
     With ``in_python``, advice names parameters instead of options of the command line.
     """
-    macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
+    macros = load_sentences("fairsieve.tabular", "sentences.j2", in_python=in_python)
     parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**facts)))
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def say(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
+def say(name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
     """Word one sentence or a few, in one line."""
-    return " ".join(tell(template, name, facts, in_python=in_python))
+    return " ".join(tell(name, facts, in_python=in_python))
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     """Say how many labels were found to be wrong, how they came about, and what cannot be known."""
-    return say("decision.j2", "estimate", {"it": estimate})
+    return say("estimate", {"it": estimate})
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,12 @@ class TableVerdict:
     @cached_property
     def claim(self) -> str:
         """What is claimed, as a sentence."""
-        return say("decision.j2", f"claim_{self.kind or self.name}", {"facts": self.facts})
+        return say(f"claim_{self.kind or self.name}", {"facts": self.facts})
 
     @cached_property
     def sentence(self) -> str:
         """What was found, with the numbers."""
-        return say("decision.j2", f"found_{self.kind or self.name}", {"verdict": self, **self.facts})
+        return say(f"found_{self.kind or self.name}", {"verdict": self, **self.facts})
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class Decision:
     def word(self, *worded: Reason | Step) -> list[str]:
         """Say reasons or steps as full sentences, each once."""
         named = ((f"{type(one).__name__.lower()}_{one.kind}", one.facts) for one in worded)
-        told = (say("decision.j2", *each, in_python=self.in_python) for each in named)
+        told = (say(*each, in_python=self.in_python) for each in named)
         return list(dict.fromkeys(told))
 
     @cached_property
@@ -197,7 +196,7 @@ class Decision:
         against = [reason for reason in self.findings if reason.outcome == self.usable]
         reason = "".join(self.word(*against[:1]))
         facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts, "usable": self.usable}
-        decided = upper(say("decision.j2", name, facts, in_python=self.in_python))
+        decided = upper(say(name, facts, in_python=self.in_python))
         return f"{self.facts.get('revealed', '')} {decided}".strip()  # what people found comes first
 
     @cached_property

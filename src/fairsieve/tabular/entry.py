@@ -19,7 +19,6 @@ from fairsieve.progress import log_stage
 from fairsieve.report.text import percent
 from fairsieve.tabular import audits, label_review, run_folder, table_run
 from fairsieve.tabular.audits import Audit, PredictionAudit, audit_predictions, find_impact_ratios, impact_csv
-from fairsieve.tabular.config import read_settings
 from fairsieve.tabular.decision import Decision, decide_audit, decide_predictions, decide_run, say
 from fairsieve.tabular.label_review import LabelReview, write_review
 from fairsieve.tabular.model_files import ARCHIVE, read_model
@@ -34,6 +33,7 @@ from fairsieve.tabular.settings import (
     TableSettings,
     TrainArguments,
     check_place,
+    read_settings,
     takes_settings,
 )
 from fairsieve.tabular.table_run import TableRun
@@ -333,7 +333,7 @@ class TrainResult:
         rows = [
             [group, *(Bar(score.value, percent(score.value)) for score in scores)] for group, *scores in rates
         ]
-        lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
+        lines = [say("stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
 
 

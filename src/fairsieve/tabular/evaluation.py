@@ -21,10 +21,9 @@ from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
 from fairsieve import notions
-from fairsieve.intervals import NORMAL, Score, average_of_shares, wilson
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.judgement import Judgement, judge
-from fairsieve.label_noise.needed import NOTHING, Needed
+from fairsieve.label_noise.judgement import NOTHING, Judgement, Needed, judge
+from fairsieve.metrics import NORMAL, Score, average_of_shares, wilson
 from fairsieve.notions import find_notion
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.tabular.policy import POLICY

@@ -141,7 +141,7 @@ def _predicted(run: Path, asked: TableSettings, data: Any) -> NDArray[np.object_
     """Say what the model of a run predicts for each row."""
     model = read_model(run)
     _, codes, chances, _ = predict_table(model, data, asked.reading, run / ARCHIVE)
-    say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
+    say = load_sentences("fairsieve.tabular", "sentences.j2").predicted
     pairs = zip(codes, chances, strict=True)
     return as_objects(say(run.name, model.classes_[code], row[code]) for code, row in pairs)
 
@@ -191,7 +191,7 @@ def explain_labels(
     order = np.argsort(-np.abs(pulls), axis=1, kind="stable")
     near = _find_neighbours(numbers[learnt], codes[learnt], numbers[places])
     shown = {str(name): column.array[places] for name, column in part.values.items()}
-    say = load_sentences("fairsieve.tabular", "templates/review.j2")
+    say = load_sentences("fairsieve.tabular", "sentences.j2")
     for i, (own, another) in enumerate(zip(given, rival, strict=True)):
         pull = {names[place]: float(pulls[i, place]) for place in order[i]}
         reasons = [say.at_random()] if suggested[i] == own else []

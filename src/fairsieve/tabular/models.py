@@ -28,7 +28,7 @@ from fairsieve.tabular.model_files import BoosterClassifier, decide, make_model,
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.training.ratio_search import choose_point
+from fairsieve.training.compromises import choose_point
 
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
 ROUNDS = 12

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairsieve.intervals import Score
+from fairsieve.metrics import Score
 from fairsieve.notions import find_notion
-from fairsieve.report.document import (
+from fairsieve.report.page import (
     Block,
     Cell,
     Column,
@@ -62,7 +62,7 @@ PERSONAL = re.compile(
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
     """Word something of the page."""
-    return [Text(text) for text in tell("page.j2", name, facts, in_python=in_python)]
+    return [Text(text) for text in tell(name, facts, in_python=in_python)]
 
 
 def models_of(evaluation: Evaluation) -> list[str]:
@@ -124,14 +124,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         Section("suspects", "Labels to check", suspects),
         *(Section(*one, folded=True) for one in folded if one[0] != "calibration" or calibration),
     ]
-    lead, top = say("page.j2", "lead", {"run": run}), notice(decision, say("page.j2", "stored", {"run": run}))
+    lead, top = say("lead", {"run": run}), notice(decision, say("stored", {"run": run}))
     return Document(f"A model that predicts {run.problem.labels.column}", lead, sections, top)
 
 
 def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
     given = {name.replace("_", " "): value for name, value in run.asked.record().items()}
-    title = say("page.j2", "model_title", {"run": run})
+    title = say("model_title", {"run": run})
     settings = {"model": title, "stored": f"{run.choice.stored} model", "seconds": f"{run.seconds:.0f}"}
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     return {
@@ -168,7 +168,7 @@ def prediction_document(audit: PredictionAudit, decision: Decision) -> Document:
         Section("groups", "Every rate", [rates, gaps_table(evaluation)], folded=True),
         Section("settings", "How this was made", [Facts("Settings", settings)], folded=True),
     ]
-    lead = say("page.j2", "predictions_lead", {"audit": audit})
+    lead = say("predictions_lead", {"audit": audit})
     return Document(f"Predictions of {asked.label}", lead, sections, notice(decision))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.data.splits import find_copies, shuffled_places
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
+from fairsieve.samples import find_copies, shuffled_places
 from fairsieve.selection.cells import Cells, Flags, Floats, Integers
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.model_files import reasons_to_read

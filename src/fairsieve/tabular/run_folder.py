@@ -17,21 +17,21 @@ import pandas as pd
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
-from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import ModelJudgement
-from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, load_sentences, table_markdown, writable
+from fairsieve.metrics import Score
+from fairsieve.report.page import table_markdown, write_page
+from fairsieve.report.text import columns_csv, load_sentences, writable
 from fairsieve.tabular import pages
 from fairsieve.tabular.answers import rate_records
 from fairsieve.tabular.audits import Audit, PredictionAudit, impact_csv
-from fairsieve.tabular.config import write_config
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Evaluation, Gap, Share
 from fairsieve.tabular.model_files import ARCHIVE, trusted_types, write_model
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import free_name
+from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
@@ -140,7 +140,7 @@ def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> 
     title, evaluation = f"Rates by {run.problem.groups.title}", run.evaluation
     rates = [gap.rate for gap in evaluation.widest[:1]]
     groups = pages.rates_table("groups", title, rates, evaluation)
-    macros = load_sentences("fairsieve.tabular", "templates/page.j2", in_python=decision.in_python)
+    macros = load_sentences("fairsieve.tabular", "sentences.j2", in_python=decision.in_python)
     card = macros.card(
         run,
         decision,

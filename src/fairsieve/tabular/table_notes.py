@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import poisson, rankdata
 
 from fairsieve.errors import spell
-from fairsieve.inputs import find_alike
+from fairsieve.samples import find_alike
 from fairsieve.selection.cells import Cells, Flags, Integers
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, Note, count_rows, is_text

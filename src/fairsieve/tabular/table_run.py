@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from fairsieve.intervals import Score
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import judge
+from fairsieve.metrics import Score
 from fairsieve.selection.cells import Integers
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import Choice, Evaluation, ModelOutput, Share, choose_model, evaluate

@@ -18,7 +18,8 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
 from fairsieve.selection.cells import Floats, Integers, as_array
 from fairsieve.selection.select import count_budget
-from fairsieve.training.linear_model import LinearModel, LinearTrainer, likeliest, log_probabilities
+from fairsieve.training.linear_trainer import LinearTrainer
+from fairsieve.training.newton import LinearModel, likeliest, log_probabilities
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
 from fairsieve.training.trainer import History, Trainer
 from fairsieve.validation import check_at_least, check_seed

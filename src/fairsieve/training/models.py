@@ -38,7 +38,8 @@ from fairsieve.sampling.losses import (
     predicted_classes,
 )
 from fairsieve.selection.cells import Integers
-from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.linear_trainer import initial_parameters
+from fairsieve.training.newton import LinearModel
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_at_least, shown

@@ -2,10 +2,10 @@
 
 Points of two kinds are compromises between accuracy and equal rates:
 
-1. *Weights* are moved between the cells, as :mod:`~fairsieve.training.ratio_search` says, from the model with natural
+1. *Weights* are moved between the cells, as :mod:`~fairsieve.training.compromises` says, from the model with natural
    ratios or from the one under which class and group are independent (reweighing [1]_). This is the paper's way, and
    the one that survives labels that are wrong on purpose.
-2. *Gaps of smoothed rates* are constrained ever more tightly, see :mod:`~fairsieve.training.constraints`, where a
+2. *Gaps of smoothed rates* are constrained ever more tightly, see :mod:`~fairsieve.training.compromises`, where a
    tolerance was named that weights do not reach, as where the group is no feature.
 
 Both are judged by the same rates of the same rows, with labels as they are believed, by models that did not see a row
@@ -27,32 +27,29 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.samples import draw_rows
+from fairsieve.selection.cells import Flags, Floats, Integers
 from fairsieve.selection.search import budget_used
-from fairsieve.training.constraints import Constrained, Lagrangian, at_cut
-from fairsieve.training.linear_rows import one_thread
-from fairsieve.training.newton import Newton, Step
-from fairsieve.training.points import (
+from fairsieve.training.compromises import (
+    TOLERANCE,
+    Budget,
+    Constrained,
+    Lagrangian,
     Model,
     Point,
     Solution,
-    choose_bargain,
-    front,
-    strip,
-)
-from fairsieve.training.ratio_search import (
-    TOLERANCE,
-    Budget,
     SolverSettings,
     Stopped,
+    at_cut,
+    choose_bargain,
     choose_point,
+    front,
     search_ratios,
+    strip,
 )
-from fairsieve.training.rows import EVERYTHING, LossLimit, RowsInMemory, Table
-
-Floats = NDArray[np.float64]
+from fairsieve.training.newton import Newton, Step
+from fairsieve.training.rows import EVERYTHING, LossLimit, RowsInMemory, Table, one_thread
 
 PRECISION = 1e-5  # decrease of the mean loss that a model on the way may still promise
 SETTLED = 1e-6  # decrease of the mean loss that another selection promises when cleaning is done
@@ -100,13 +97,13 @@ class Folds:
         Of the first deal, if it is the only one.
     """
 
-    deals: list[NDArray[np.int64]]
-    kept: list[NDArray[np.bool_]] | None = None
+    deals: list[Integers]
+    kept: list[Flags] | None = None
 
-    def take(self, rows: NDArray[np.int64]) -> Folds:
+    def take(self, rows: Integers) -> Folds:
         return Folds([each[rows] for each in self.deals], self.kept and [each[rows] for each in self.kept])
 
-    def outside(self) -> list[NDArray[np.int64]]:
+    def outside(self) -> list[Integers]:
         """Return the rows of each fold, deal by deal."""
         return [np.flatnonzero(deal == number) for deal in self.deals for number in np.unique(deal)]
 
@@ -149,7 +146,7 @@ def keep_fairer(
     here: tuple[Table, Folds | None],
     there: tuple[Table, Folds | None],
     settings: SolverSettings,
-    is_better: Callable[[NDArray[np.int64], NDArray[np.int64]], bool],
+    is_better: Callable[[Integers, Integers], bool],
 ) -> Solution:
     """Return what was found by one judgement of labels, if its gap is no wider than that of the other, by both.
 
@@ -503,7 +500,7 @@ class _Solver:
         again = self.judge(models, point.ratios, effective=point.effective)
         return replace(again, lagrangian=point.lagrangian)
 
-    def predict(self, point: Point) -> NDArray[np.int64]:
+    def predict(self, point: Point) -> Integers:
         """Predict the class of each row by the models that did not see it."""
         parts: list[Any] = [slice(None)] if self.folds is None else self.folds.outside()
         codes = np.zeros(self.sides[0].shown.given.samples, np.int64)

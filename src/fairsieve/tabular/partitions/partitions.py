@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
-from fairsieve.inputs import check_samples
 from fairsieve.label_noise.estimate import Rule
+from fairsieve.samples import check_samples
 from fairsieve.selection.cells import Flags, Integers
 from fairsieve.tabular.partitions.source import Piece, Source, content_keys, parse_memory, release_memory
 from fairsieve.tabular.partitions.survey import (
@@ -33,7 +33,7 @@ from fairsieve.tabular.reading.encoding import Preparation, feature_values, find
 from fairsieve.tabular.reading.read import FIRST_ROW
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.settings import data_name
-from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.newton import LinearModel
 from fairsieve.training.parts import Chances, DaskEngine, Engine, LocalEngine, Part, PartRows, View
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.inputs import find_alike
+from fairsieve.samples import find_alike
 from fairsieve.selection.cells import Floats
 from fairsieve.tabular.reading.columns import (
     EXACT,

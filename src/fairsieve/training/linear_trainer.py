@@ -1,4 +1,4 @@
-"""The linear model in NumPy, and the paper's loop for it without torch: closed gradients, in double precision.
+"""The paper's loop for the linear model without torch: closed gradients, in double precision.
 
 The reproduction of the paper has the same loop compiled, and with the penalty of Zafar et al. (2017)
 (``fairsieve_reproduction.methods.loop``).
@@ -6,88 +6,19 @@ The reproduction of the paper has the same loop compiled, and with the penalty o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Floats, Integers
+from fairsieve.training.newton import LinearModel, likeliest
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
-CHUNK = 8192  # rows that are converted to doubles at once
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
 BITS_32, BITS_53, BITS_24 = 2**32 - 1, 2**53 - 1, 2**24 - 1
-
-
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """A logistic regression for two classes, or a softmax regression for more.
-
-    Attributes
-    ----------
-    coef : array of shape (1, d) or (classes, d)
-        Weights on the scale of the logits. The paper writes the probability as σ(2·f); the logit is 2·f.
-    intercept : array of shape (1,) or (classes,)
-
-    Examples
-    --------
-    >>> model = LinearModel(np.array([[2.0, 0.0]]), np.array([-1.0]))
-    >>> model.decision(np.array([[1.0, 5.0], [0.5, 5.0]]))
-    array([1., 0.])
-    >>> model.predict_codes(np.array([[1.0, 5.0], [0.5, 5.0]]))
-    array([1, 0])
-    """
-
-    coef: Floats
-    intercept: Floats
-
-    @classmethod
-    def from_parameters(cls, parameters: Floats, outputs: int) -> LinearModel:
-        """Read the flat parameters of the paper's model: the weights of f, output by output, then its biases."""
-        scale = 2.0 if outputs == 1 else 1.0
-        weights = parameters[:-outputs].reshape(outputs, -1)
-        return cls(scale * weights, scale * parameters[-outputs:])
-
-    def decision(self, features: Any) -> Floats:
-        """Compute the logits of dense or scipy-sparse features: (n,) for two classes, else (n, classes)."""
-        if np.ndim(features) != 2 or features.shape[1] != self.coef.shape[1]:
-            raise InvalidInputError(
-                f"features must have the {self.coef.shape[1]} columns that the model was trained on; got the shape "
-                f"{np.shape(features)}"
-            )
-        logits = np.empty((features.shape[0], len(self.intercept)))
-        for first in range(0, len(logits), CHUNK):
-            rows = slice(first, first + CHUNK)
-            logits[rows] = features[rows] @ self.coef.T + self.intercept
-        return logits[:, 0] if len(self.intercept) == 1 else logits
-
-    def predict_codes(self, features: Any) -> Integers:
-        """Predict the position of each sample's class."""
-        return likeliest(self.decision(features))
-
-    def probabilities(self, features: Any) -> Floats:
-        """Compute the probabilities of the classes, (n, classes)."""
-        return np.asarray(np.exp(log_probabilities(self.decision(features))))
-
-
-def likeliest(decision: Floats) -> Integers:
-    """Return the position of the likeliest class; one logit of exactly 0 is the first class."""
-    return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
-
-
-def log_probabilities(decision: Floats) -> Floats:
-    """Compute the logarithms of the classes' probabilities, of one logit per sample or of one per class.
-
-    >>> np.exp(log_probabilities(np.zeros(1))).round(6).tolist()
-    [[0.5, 0.5]]
-    """
-    if decision.ndim == 1:
-        return np.stack([log_expit(-decision), log_expit(decision)], axis=1)
-    return np.asarray(log_softmax(decision, axis=1))
 
 
 def initial_parameters(features: int, classes: int, seed: int) -> Floats:
