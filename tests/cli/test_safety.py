@@ -135,7 +135,7 @@ main()
 def test_a_training_that_is_stopped_says_so_and_writes_nothing(here, module, function, number):
     code = STOPPED.format(module=module, function=function, number=int(number))
     (here / "program.py").write_text(code)
-    arguments = ("train", "people.csv", *ROLES, "--tolerance", "0.02", "--test", "0.3", "-o", "run")
+    arguments = ("train", "people.csv", *ROLES, "--max-iter", "1", "--test", "0.3", "-o", "run")
     command = [sys.executable, "-B", "-m", "program", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + number, done.stderr

@@ -12,7 +12,7 @@ QUICK = {
     "sensitive": "sex",
     "positive": "high",
     "clean_ratio": 0.9,
-    "max_iter": 24,
+    "max_iter": 8,
     "tolerance": 0.02,
 }
 

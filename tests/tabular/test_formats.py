@@ -43,7 +43,9 @@ def models(tmp_path_factory):
     for name, text_of in WRITTEN.items():
         data = write(folder / f"{name}.csv", map(text_of, VALUES))
         dates = {"dates": "x"} if name == "date" else {}
-        result = tabular.train(data, label="paid", sensitive="sex", clean_ratio=0.95, max_iter=2, **dates)
+        result = tabular.train(
+            data, label="paid", sensitive="sex", clean_ratio=0.95, max_iter=2, test=0.3, **dates
+        )
         found[name] = result.save(folder / name), data
     return found
 

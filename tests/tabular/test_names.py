@@ -1,5 +1,7 @@
 """What a table's columns, groups and categories are called, and in which order they stand, decides nothing."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,8 +23,8 @@ CHANGES = {
         .assign(k="same")[["k", "a hours", "city", "sex", "job", "income", "zz"]]
     ),
 }
-SHORT = {"tolerance": 0.02, "max_iter": 8}  # six models are fitted in each case
-SETTINGS = {
+SHORT = {"tolerance": 0.02, "max_iter": 8}
+SETTINGS = {  # where no part is set aside, models of five folds are fitted too
     "a given ratio": {"clean_ratio": 0.9} | SHORT,
     "estimated": SHORT,
     "a part set aside": {"test": 0.3} | SHORT,
@@ -39,7 +41,7 @@ def table(seed):
 
 @pytest.fixture(scope="module")
 def results():
-    return {name: train_and_predict(table(3), name) for name in SETTINGS}
+    return cache(lambda name: train_and_predict(table(3), name))
 
 
 def train_and_predict(frame, name):
@@ -47,17 +49,14 @@ def train_and_predict(frame, name):
     return result, tabular.predict(result, frame, probabilities=True)
 
 
-CASES = [
-    *((change, "estimated") for change in CHANGES),
-    ("all of it", "a given ratio"),
-    ("groups renamed", "a part set aside"),
-]
+CASES = [(change, "a part set aside") for change in CHANGES]
+CASES += [("all of it", "a given ratio"), ("all of it", "estimated")]
 
 
 @pytest.mark.parametrize(("change", "name"), CASES)
 def test_names_and_order_move_nothing(results, name, change):
     result, predictions = train_and_predict(CHANGES[change](table(3)), name)
-    before, expected = results[name]
+    before, expected = results(name)
     np.testing.assert_allclose(predictions.chances["high"], expected.chances["high"], atol=1e-6, rtol=0)
     assert predictions.predicted.tolist() == expected.predicted.tolist()
     assert result.decision.outcome == before.decision.outcome
