@@ -7,7 +7,7 @@ import pytest
 import torch
 from examples.transformers_trainer import chosen_rows
 from tests.adapters.two_processes import EPOCHS, run
-from tests.sampling.launch import torchrun
+from tests.sampling.launch import run_ranks
 
 from fairsieve import FairRobustBatchSampler
 from fairsieve.data import flip_group_targeted, synthetic_splits
@@ -20,7 +20,7 @@ LENGTH = {"accelerate": None, "lightning": 7, "transformers": 4}  # the other tw
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outcome")
-    torchrun(2, "tests/adapters/two_processes.py", folder, *EPOCHS)
+    run_ranks(2, "tests/adapters/two_processes.py", folder, *EPOCHS)
     return folder
 
 

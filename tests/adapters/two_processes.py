@@ -1,4 +1,4 @@
-"""Run by torchrun: an adapter's example on every process, and what each was given to train on."""
+"""Run on several ranks: an adapter's example on every process, and what each was given to train on."""
 
 import json
 import sys

@@ -20,7 +20,7 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 pytestmark = pytest.mark.usefixtures("rows_in_their_order")
-ROWS = 70_000  # above what is solved in one process
+ROWS = 35_000  # above what is solved in one process
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def in_parts(*arrays, parts=5):
 
 
 def fitted(features, labels, groups, **settings):
-    model = FairRobustClassifier(**({"clean_ratio": 0.9, "tolerance": 0.02} | settings))
+    model = FairRobustClassifier(**({"clean_ratio": 0.9, "tolerance": 0.02, "max_iter": 4} | settings))
     return model.fit(features, labels, sensitive_features=groups)
 
 

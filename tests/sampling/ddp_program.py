@@ -1,4 +1,4 @@
-"""Run by torchrun: the DDP example on two ranks and on one, whole, interrupted and resumed."""
+"""Run on several ranks: the DDP example on two ranks and on one, whole, interrupted and resumed."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Run by torchrun: sharded plans against one plan over everything, on every rank.
+"""Run on several ranks: sharded plans against one plan over everything, on every rank.
 
 Groups of 1, 2, 3 and 4 of the processes each take the same random problems, cut into uneven shards.
 """

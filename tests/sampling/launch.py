@@ -1,28 +1,56 @@
-"""Starting real processes under torchrun."""
+"""Starting real ranks as torchrun does, but for one process that imports their script and is forked into them."""
 
+import importlib.util
+import multiprocessing
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # this tree, whatever is installed
+QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
-def torchrun(processes, script, *arguments, timeout=280):
-    """Run a script of this folder (or a path from the root) on so many processes; its output on failure."""
+def run_ranks(count, script, *arguments, needed=None, seconds=280):
+    """Run a script of this folder (or a path from the root) on so many ranks, until the ``needed`` first ones end."""
     path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCES, "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    command = [sys.executable, __file__, count, needed or count, path, *arguments]
+    environment = os.environ | QUIET | {"PYTHONPATH": SOURCES}
     run = subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
-            *("--nproc-per-node", str(processes), str(path), *map(str, arguments)),
-        ],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
+        [*map(str, command)], env=environment, capture_output=True, text=True, timeout=seconds, check=False
     )
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-6000:]
-    return run.stdout
+
+
+def be_rank(module, rank):
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    module.main()
+
+
+def main():
+    count, needed = map(int, sys.argv[1:3])
+    del sys.argv[:3]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    os.environ |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "TORCHELASTIC_RUN_ID": "tests"}
+    spec = importlib.util.spec_from_file_location("script", sys.argv[0])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    forks = multiprocessing.get_context("fork")
+    ranks = [forks.Process(target=be_rank, args=(module, rank)) for rank in range(count)]
+    for rank in ranks:
+        rank.start()
+    while None in (codes := [rank.exitcode for rank in ranks[:needed]]) and not any(codes):
+        time.sleep(0.02)
+    for rank in ranks:
+        rank.kill()
+        rank.join()
+    sys.exit(any(codes))
+
+
+if __name__ == "__main__":
+    main()

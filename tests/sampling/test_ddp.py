@@ -1,18 +1,13 @@
 """The DDP example: as many ranks as you like, stopped and resumed, come to one model."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from tests.sampling.launch import SOURCES, torchrun
+from tests.sampling.launch import run_ranks
 
 
 def test_one_rank_and_two_whole_and_resumed(tmp_path):
-    torchrun(2, "ddp_program.py", tmp_path)
+    run_ranks(2, "ddp_program.py", tmp_path)
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert first["two"] == second["two"]
     assert first["one"] == second["one"]
@@ -31,21 +26,7 @@ def test_one_rank_and_two_whole_and_resumed(tmp_path):
 
 def test_a_lost_rank_ends_the_others_within_the_timeout(tmp_path):
     """Also where it is lost inside the sums of DistributedDataParallel."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {"PYTHONPATH": SOURCES, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    command = [sys.executable, str(Path(__file__).with_name("lost_rank.py")), str(tmp_path)]
-    ranks = [
-        subprocess.Popen(command, env=environment | {"RANK": str(rank), "WORLD_SIZE": "3"})
-        for rank in range(3)
-    ]
-    try:
-        assert ranks[0].wait(120) == 0
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
+    run_ranks(3, "lost_rank.py", tmp_path, needed=1, seconds=120)
     for accident in ("frozen", "killed"):
         kind, message, seconds = json.loads((tmp_path / f"{accident}.json").read_text())
         assert kind == "WorkerError", message

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from tests.sampling.launch import torchrun
+from tests.sampling.launch import run_ranks
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outcome")
-    torchrun(4, "exactness.py", folder, 6)
+    run_ranks(4, "exactness.py", folder, 6)
     return folder
 
 
