@@ -40,7 +40,7 @@ def numbers(folder):
 
 def test_a_run_is_repeated_by_one_argument(people, tmp_path):
     first, again = tmp_path / "run", tmp_path / "again"
-    options = ["--sensitive", "sex", "--positive", "yes", "--test", "0.3", "--seed", "3", "--drop", "snores"]
+    options = ["--sensitive", "sex", "--positive", "yes", "--test", "0.3", "--seed", "3", "--max-iter", "4"]
     assert call("train", people, "--label", "obese", *options, "--out", first).exit_code == 0
     config = first / "settings.toml"
     written = tomllib.loads(config.read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def test_a_run_is_repeated_by_one_argument(people, tmp_path):
         "positive": "yes",
         "test": 0.3,
         "seed": 3,
-        "drop": ["snores"],
+        "max_iter": 4,
     }
     repeated = call("train", "--config", config, "--out", again)
     assert repeated.exit_code == 0, repeated.output

@@ -194,7 +194,7 @@ def test_what_parts_cannot_do_is_refused_by_name(folder, option, way, monkeypatc
 
 
 def test_a_threshold_is_chosen_by_a_rule(folder, whole, frame):
-    settings = {**ROLES, "clean_ratio": 0.9, "threshold": "rate:0.3"}
+    settings = {**ROLES, "clean_ratio": 0.9, "threshold": "rate:0.3", "max_iter": 8}
     found = tabular.train(folder, memory=MEMORY, **settings)
     predicted = tabular.predict(found, frame).predicted
     assert np.mean(predicted == "low") == pytest.approx(0.3, abs=0.01)
@@ -206,7 +206,7 @@ def test_a_threshold_is_chosen_by_a_rule(folder, whole, frame):
 def test_a_test_file_is_measured_on_and_told_of_rows_that_were_learnt_from(folder, frame, tmp_path):
     new = people(1200, seed=1)
     pd.concat([new, frame.iloc[:7]]).to_csv(tmp_path / "new.csv", index=False)
-    settings = {**ROLES, "clean_ratio": 0.9, "test_file": tmp_path / "new.csv"}
+    settings = {**ROLES, "clean_ratio": 0.9, "test_file": tmp_path / "new.csv", "max_iter": 8}
     found = tabular.train(folder, memory=MEMORY, **settings)
     assert found.metrics["data"]["measured_rows"] == 1207
     assert any("7 of the 1,207 rows measured on equal a row" in note for note in found.run.notes)

@@ -18,7 +18,7 @@ from dask.utils import key_split
 from distributed import Client, LocalCluster
 
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-SETTINGS = {**ROLES, "clean_ratio": 0.9}
+SETTINGS = {**ROLES, "clean_ratio": 0.9, "max_iter": 8}
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,21 @@ def local(folder):
     return tabular.train(folder, memory="3MB", **SETTINGS)
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes for both tests: the second one stops them."""
+    with LocalCluster(**CLUSTER) as found:
+        yield found
+
+
 def address(cluster):
     return cluster.scheduler_address.replace("tcp://", "dask://")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are signals")
-def test_a_worker_that_is_killed_costs_its_parts_and_nothing_else(folder, local, monkeypatch):
+def test_a_worker_that_is_killed_costs_its_parts_and_nothing_else(cluster, folder, local, monkeypatch):
     ask, names = PartRows.ask, set()
-    with LocalCluster(**CLUSTER) as cluster, Client(cluster, set_as_default=False) as client:
+    with Client(cluster, set_as_default=False) as client:
 
         def kill_once(self, *arguments, **options):
             if not names:
@@ -62,20 +69,19 @@ def test_a_worker_that_is_killed_costs_its_parts_and_nothing_else(folder, local,
     assert "encoding" in names  # what the dashboard shows
 
 
-def test_a_scheduler_that_goes_away_is_an_error_and_nothing_stays(folder, monkeypatch, tmp_path):
+def test_a_scheduler_that_goes_away_is_an_error_and_nothing_stays(cluster, folder, monkeypatch, tmp_path):
     ask, asked = PartRows.ask, []
     monkeypatch.setattr(partitions, "CONNECT", 5)  # seconds, for the test
-    with LocalCluster(**CLUSTER) as cluster:
 
-        def close_once(self, *arguments, **options):
-            asked.append(arguments)
-            if len(asked) == 3:
-                cluster.close()
-            return ask(self, *arguments, **options)
+    def close_once(self, *arguments, **options):
+        asked.append(arguments)
+        if len(asked) == 3:
+            cluster.close()
+        return ask(self, *arguments, **options)
 
-        monkeypatch.setattr(PartRows, "ask", close_once)
-        with pytest.raises(FairsieveError, match="scheduler no longer answers"):
-            tabular.train(folder, backend=address(cluster), **SETTINGS).save(tmp_path / "run")
+    monkeypatch.setattr(PartRows, "ask", close_once)
+    with pytest.raises(FairsieveError, match="scheduler no longer answers"):
+        tabular.train(folder, backend=address(cluster), **SETTINGS).save(tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
