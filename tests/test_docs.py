@@ -107,13 +107,8 @@ def broken_rules(value, schema, root, where="$"):
     if "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     kinds = {
-        "object": dict,
-        "array": list,
-        "string": str,
-        "integer": int,
-        "number": (int, float),
-        "boolean": bool,
-    }
+        "object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool,
+    }  # fmt: skip
     asked = schema.get("type", [])
     asked = [asked] if isinstance(asked, str) else asked
     fits = any((value is None) if kind == "null" else isinstance(value, kinds[kind]) for kind in asked)
@@ -193,12 +188,8 @@ def test_the_files_that_readmes_and_recipes_name_are_there():
     package = Path(fairsieve.__file__).parent
     for readme in READMES:
         folders = [
-            readme.parent,
-            readme.parent,
-            ROOT,
-            package,
-            ROOT / "reproduction" / "fairsieve_reproduction",
-        ]
+            readme.parent, readme.parent, ROOT, package, ROOT / "reproduction" / "fairsieve_reproduction",
+        ]  # fmt: skip
         for name in re.findall(r"`([\w/]+\.py)`", readme.read_text("utf-8")):
             named = [folder / name for folder in folders if (folder / name).is_file()]
             assert named, f"{readme}: {name}"

@@ -1,7 +1,5 @@
 """Notions of fairness: every law holds for every entry of the registry, and each is checked sample by sample."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import fairlearn.metrics as fl

@@ -132,9 +132,8 @@ def test_texts_that_look_alike_are_found(texts, change):
 def test_groups_and_labels_that_look_alike_are_told(model):
     groups = np.where(ARRAYS["z"] == 1, "north", "south").astype(object)
     groups[::7] = "North "
-    with pytest.warns(
-        FairsieveWarning, match="sensitive_features has 2 values that read the same, 'North ' and 'north'"
-    ):
+    told = "sensitive_features has 2 values that read the same, 'North ' and 'north'"
+    with pytest.warns(FairsieveWarning, match=told):
         model.fit(ARRAYS["X"], ARRAYS["y"], sensitive_features=groups)
     labels = np.where(ARRAYS["y"] == 1, "yes", "no").astype(object)
     labels[::9] = "Yes"

@@ -1,7 +1,5 @@
 """The Lightning callback on the real library, through the example."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -126,9 +124,8 @@ def test_batches_that_the_model_does_not_take_are_told_at_set_up():
     trainer = Trainer(
         max_epochs=3, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
     )
-    with pytest.raises(
-        InvalidInputError, match="got a dictionary of x, labels: say how the model takes them"
-    ):
+    told = "got a dictionary of x, labels: say how the model takes them"
+    with pytest.raises(InvalidInputError, match=told):
         trainer.fit(Classifier(2), DataLoader(data, batch_size=4))
     assert trainer.global_step == 0
 

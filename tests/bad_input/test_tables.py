@@ -10,13 +10,9 @@ from fairsieve import tabular
 from fairsieve.errors import FairsieveError, FairsieveWarning
 
 READINGS = [
-    {},
-    {"separator": ";", "decimal": ","},
-    {"separator": "tab"},
-    {"separator": "|", "missing": ["x"]},
-    {"separator": " "},
-    {"separator": "'", "missing": ["?", "-"]},
-]
+    {}, {"separator": ";", "decimal": ","}, {"separator": "tab"}, {"separator": "|", "missing": ["x"]},
+    {"separator": " "}, {"separator": "'", "missing": ["?", "-"]},
+]  # fmt: skip
 TABLES = {  # the last ones were found by a fuzzer
     "ordinary": b"age,sex,pay\n31, F,1\n?,M,0\n",
     "quotes": b'a,b\r\n"x, ""y""",2\r\n,\r\n',

@@ -32,9 +32,8 @@ def test_the_runs_of_a_killed_worker_are_made_again(tmp_path):
 @pytest.mark.filterwarnings("ignore:a worker was lost")
 def test_a_run_that_always_kills_its_worker_is_an_error_that_names_the_records(tmp_path):
     path = tmp_path / "records.jsonl"
-    with pytest.raises(
-        WorkerError, match=r"lost 3 times in a row, with 1 runs left .*records\.jsonl: start again"
-    ):
+    told = r"lost 3 times in a row, with 1 runs left .*records\.jsonl: start again"
+    with pytest.raises(WorkerError, match=told):
         list(run_and_record([partial(kill_worker, None)], path, jobs=2))
 
 

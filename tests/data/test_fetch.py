@@ -273,9 +273,8 @@ def answer(monkeypatch, reply):
 
 def test_openml_out_of_reach(cache, monkeypatch):
     answer(monkeypatch, OSError("Name or service not known"))
-    with pytest.raises(
-        MissingDataError, match=r"^OpenML did not give data set 31 .*fairsieve data fetch german"
-    ):
+    told = r"^OpenML did not give data set 31 .*fairsieve data fetch german"
+    with pytest.raises(MissingDataError, match=told):
         fetch("german", source="openml")
     assert names_in(cache) == []
     with pytest.raises(MissingDataError, match="fairsieve data fetch german --source openml"):

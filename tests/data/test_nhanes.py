@@ -15,13 +15,9 @@ from fairsieve.samples import Samples
 
 # Of those who are obese as measured: how many there are, and how many are not by what they say.
 MISSED = {
-    "Asian": (117, 34),
-    "Black": (594, 68),
-    "Mexican American": (301, 43),
-    "Other Hispanic": (174, 34),
-    "Other or several": (125, 17),
-    "White": (771, 132),
-}
+    "Asian": (117, 34), "Black": (594, 68), "Mexican American": (301, 43), "Other Hispanic": (174, 34),
+    "Other or several": (125, 17), "White": (771, 132),
+}  # fmt: skip
 SHARES = {"Asian": 0.291, "Other Hispanic": 0.195, "White": 0.171, "Mexican American": 0.143, "Black": 0.114}
 # A measure of the body, or what tells of it.
 TELLING = re.compile(

@@ -75,16 +75,10 @@ def test_logistic_regression_on_clean_labels(request, name, seeds, expected):
 
 
 COMPAS = {
-    "sex": "Male",
-    "age_cat": "25 - 45",
-    "race": "Caucasian",
-    "priors_count": "1",
-    "days_b_screening_arrest": "0",
-    "c_charge_degree": "F",
-    "is_recid": "0",
-    "score_text": "Low",
+    "sex": "Male", "age_cat": "25 - 45", "race": "Caucasian", "priors_count": "1",
+    "days_b_screening_arrest": "0", "c_charge_degree": "F", "is_recid": "0", "score_text": "Low",
     "two_year_recid": "0",
-}
+}  # fmt: skip
 
 
 def load_compas_lines(folder, *rows):

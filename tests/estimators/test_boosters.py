@@ -165,7 +165,6 @@ def test_fit_parameters_with_one_value_per_sample_are_divided_like_the_samples()
 def test_evaluation_labels_of_an_unknown_class_are_refused():
     X, y, z = make_problem(2, text_labels=True)
     model = SieveClassifier(make_booster("xgboost"), **SHORT)
-    with pytest.raises(
-        InvalidInputError, match=r"eval_set must have labels among \['10', '9'\]; got 'other'"
-    ):
+    told = r"eval_set must have labels among \['10', '9'\]; got 'other'"
+    with pytest.raises(InvalidInputError, match=told):
         model.fit(X, y, sensitive_features=z, eval_set=[(X[:2], ["other", "9"])])

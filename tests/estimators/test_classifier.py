@@ -1,7 +1,5 @@
 """FairRobustClassifier: it settles, its tolerance means what it says, and its laws hold."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re
@@ -82,15 +80,12 @@ def test_many_columns_and_classes_are_scikit_learns_model():
 
 
 @pytest.mark.skipif(not ARRAYS.exists(), reason="the authors' arrays are not beside the project")
-@pytest.mark.parametrize(
-    ("flips", "fairness", "accuracy", "most"),
-    [
-        ("general", "equalized_odds", 0.720, 0.085),
-        ("general", "demographic_parity", 0.714, 0.03),
-        ("group-targeted", "equalized_odds", 0.718, 0.075),
-        ("group-targeted", "demographic_parity", 0.712, 0.07),
-    ],
-)
+@pytest.mark.parametrize(("flips", "fairness", "accuracy", "most"), [
+    ("general", "equalized_odds", 0.720, 0.085),
+    ("general", "demographic_parity", 0.714, 0.03),
+    ("group-targeted", "equalized_odds", 0.718, 0.075),
+    ("group-targeted", "demographic_parity", 0.712, 0.07),
+])  # fmt: skip
 def test_on_the_authors_arrays_it_settles_where_the_paper_does(flips, fairness, accuracy, most):
     parts, noisy = load_authors_arrays(ARRAYS)
     found = []
@@ -386,18 +381,15 @@ def test_a_stopped_training_says_so(data):
     assert np.isfinite(model.predict_proba(data.features)).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"clean_ratio": 1.5}, "clean_ratio must be"),
-        ({"clean_ratio": 0.0001}, "clean_ratio must select at least one sample"),
-        ({"tolerance": -0.1}, "tolerance must be"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
-        ({"pos_label": 7}, "pos_label"),
-        ({"random_state": "x"}, "random_state must be"),
-        ({"clean_ratio": 0.9, "device": "nowhere"}, "nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"clean_ratio": 1.5}, "clean_ratio must be"),
+    ({"clean_ratio": 0.0001}, "clean_ratio must select at least one sample"),
+    ({"tolerance": -0.1}, "tolerance must be"),
+    ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+    ({"pos_label": 7}, "pos_label"),
+    ({"random_state": "x"}, "random_state must be"),
+    ({"clean_ratio": 0.9, "device": "nowhere"}, "nowhere"),
+])  # fmt: skip
 def test_bad_parameters_are_named_at_fit(data, options, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(data, **options)
@@ -441,9 +433,8 @@ def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
             fit(data, labels=labels)
     X = data.features.astype(float)
     X[3, 0] = 1e155
-    with pytest.raises(
-        InvalidInputError, match=r"X must hold numbers of at most 1e\+150 in size.* got 1e\+155"
-    ):
+    told = r"X must hold numbers of at most 1e\+150 in size.* got 1e\+155"
+    with pytest.raises(InvalidInputError, match=told):
         FairRobustClassifier().fit(X, data.labels, sensitive_features=data.groups)
 
 
@@ -534,9 +525,8 @@ def test_a_device_that_torch_lacks_is_named(data, device):
     torch = pytest.importorskip("torch")
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("there is one")
-    with pytest.raises(
-        InvalidInputError, match=f"device must be one that torch has; got '{device}' .*leave dev"
-    ):
+    told = f"device must be one that torch has; got '{device}' .*leave dev"
+    with pytest.raises(InvalidInputError, match=told):
         fit(data, device=device)
 
 

@@ -103,9 +103,8 @@ def test_the_path_of_one_fit_is_drawn_with_the_kept_model():
     (line,) = display.ax_.lines
     assert line.get_xydata().tolist() == [[0.3, 0.8], [0.1, 0.799], [0.02, 0.798]]
     assert in_view(display.ax_, display.disparity, display.accuracy)
-    with pytest.raises(
-        InvalidInputError, match=r"a path of models.*got LogisticRegression: use from_estimators"
-    ):
+    told = r"a path of models.*got LogisticRegression: use from_estimators"
+    with pytest.raises(InvalidInputError, match=told):
         TradeoffDisplay.from_estimator(LogisticRegression().fit([[0], [1]], [0, 1]))
 
 
@@ -132,9 +131,8 @@ def test_an_estimator_shows_what_each_cell_weighed():
 def test_bad_input_of_displays_is_named(monkeypatch):
     with pytest.raises(InvalidInputError, match=r"one value for each of the 2 names; got the shapes \(1,\)"):
         TradeoffDisplay(["a", "b"], [0.5], [0.1, 0.2], "equalized_odds")
-    with pytest.raises(
-        InvalidInputError, match=r"accuracy_interval must have two ends for each of the 1 names"
-    ):
+    told = r"accuracy_interval must have two ends for each of the 1 names"
+    with pytest.raises(InvalidInputError, match=told):
         TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds", accuracy_interval=[0.4, 0.6])
     with pytest.raises(NotFittedError):
         SelectionDisplay.from_estimator(Fitted())

@@ -185,9 +185,8 @@ def test_finished_rounds_are_read_if_nothing_differs_and_they_are_whole(data, tm
     for path in (tmp_path / "new").rglob("output.pkl"):
         path.write_bytes(path.read_bytes()[:-20])
     assert calls() == every
-    with pytest.raises(
-        InvalidInputError, match="fit parameters must be picklable where checkpoints are kept"
-    ):
+    told = "fit parameters must be picklable where checkpoints are kept"
+    with pytest.raises(InvalidInputError, match=told):
         fit(model, data, callback=lambda: None)
 
 

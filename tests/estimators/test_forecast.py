@@ -1,7 +1,5 @@
 """What a sieve forecasts, what a default fit costs, and that it does no harm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

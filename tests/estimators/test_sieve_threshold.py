@@ -66,9 +66,8 @@ def test_suspects_are_named_where_plain_training_is_the_best():
 
 def test_a_threshold_of_three_classes_is_refused(data):
     labels = np.arange(len(data)) % 3
-    with pytest.raises(
-        InvalidInputError, match=r"threshold must be 0.5 for more than two labels.*got balanced with 3"
-    ):
+    told = r"threshold must be 0.5 for more than two labels.*got balanced with 3"
+    with pytest.raises(InvalidInputError, match=told):
         SieveClassifier(LogisticRegression(), threshold="balanced").fit(data.features, labels)
     with pytest.raises(InvalidInputError, match=r"threshold must be a probability .*got 'often'"):
         SieveClassifier(LogisticRegression(), threshold="often").fit(data.features, data.labels)

@@ -148,23 +148,15 @@ def add_runs(results, experiment, **values):
         mine = {name: float(value[seed]) for name, value in columns.items()}
         metrics = {"accuracy": 0.5, "equalized_odds": 0.1, "demographic_parity": 0.1, "kept": 0.8} | mine
         record = {
-            "run": results.name(experiment, seed),
-            "settings": {},
-            "versions": {"python": "3"},
-            "cpu_seconds": 1.0,
-            "metrics": metrics,
-            "rows": {"train": 80, "test": 20},
-        }
+            "run": results.name(experiment, seed), "settings": {}, "versions": {"python": "3"},
+            "cpu_seconds": 1.0, "metrics": metrics, "rows": {"train": 80, "test": 20},
+        }  # fmt: skip
         if experiment.traced:
             record["history"] = {
-                "classes": ["0", "1"],
-                "groups": ["Female", "Male"],
-                "counts": [[480, 1560], [270, 1540]],
-                "epochs": [0, 1],
-                "cell_losses": [[[0.5, 0.6], [0.9, 0.7]]] * 2,
-                "prefix_differences": [0, 3],
+                "classes": ["0", "1"], "groups": ["Female", "Male"], "counts": [[480, 1560], [270, 1540]],
+                "epochs": [0, 1], "cell_losses": [[[0.5, 0.6], [0.9, 0.7]]] * 2, "prefix_differences": [0, 3],
                 "selecting": 0.5,
-            }
+            }  # fmt: skip
         results.add(record)
 
 

@@ -33,17 +33,12 @@ def random_problem(seed):
     known = {"classes": range(classes), "group_values": [*range(groups), *[None] * (None in columns)]}
     cells = Cells.of(labels, columns, missing="own", **known)
     options = {
-        "fairness": NOTIONS[seed % 4],
-        "clean_ratio": float(rng.choice([1.0, 0.9, 0.5, 0.29, 0.01])),
-        "step_size": float(rng.choice([0.0005, 0.2])),
-        "warmup_epochs": int(rng.integers(0, 2)),
-        "constrained": bool(rng.random() < 0.8),
-        "weighted": bool(rng.random() < 0.8),
-        "signal": str(rng.choice(["loss", "error"])),
-        "pos_label": 1,
-        "batching": str(rng.choice(["even", "even", "paper"])),
-        "seed": int(rng.integers(0, 1000)),
-    }
+        "fairness": NOTIONS[seed % 4], "clean_ratio": float(rng.choice([1.0, 0.9, 0.5, 0.29, 0.01])),
+        "step_size": float(rng.choice([0.0005, 0.2])), "warmup_epochs": int(rng.integers(0, 2)),
+        "constrained": bool(rng.random() < 0.8), "weighted": bool(rng.random() < 0.8),
+        "signal": str(rng.choice(["loss", "error"])), "pos_label": 1,
+        "batching": str(rng.choice(["even", "even", "paper"])), "seed": int(rng.integers(0, 1000)),
+    }  # fmt: skip
     dtype = rng.choice([np.float32, np.float64])
     losses = {
         "smooth": lambda: rng.exponential(size=n) * 10.0 ** rng.integers(-9, 3),

@@ -1,7 +1,5 @@
 """Doubts of labels, beside a version that says them sample by sample."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -34,12 +34,8 @@ def problem(seed, classes=2, groups=2, n=60):
 def test_one_hot_weights_of_the_given_labels_change_nothing(seed, classes, kind, fairness, signal, observed):
     y, z, outputs = problem(seed, classes)
     options = {
-        "clean_ratio": 0.8,
-        "warmup_epochs": 0,
-        "step_size": 0.05,
-        "fairness": fairness,
-        "signal": signal,
-    }
+        "clean_ratio": 0.8, "warmup_epochs": 0, "step_size": 0.05, "fairness": fairness, "signal": signal,
+    }  # fmt: skip
     weights = np.eye(classes)[y]
     pair = [kind.paper(y, z, 20, **options), kind.paper(y, z, 20, **options, label_weights=weights)]
     for _ in range(3):

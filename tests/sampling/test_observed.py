@@ -1,7 +1,5 @@
 """Running losses: what was observed counts, the rest takes turns, and large data stays on disk."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -176,9 +176,8 @@ def test_without_groups_labels_are_cleaned_alone():
     sampler = FairRobustBatchSampler(LABELS, None, 8, fairness=None, clean_ratio=0.9, warmup_epochs=0)
     sampler.update(OUTPUTS[0])
     assert 0 < len(sampler.indices) <= 54
-    with pytest.raises(
-        InvalidInputError, match="sensitive_features must be given for fairness='equalized_odds'"
-    ):
+    told = "sensitive_features must be given for fairness='equalized_odds'"
+    with pytest.raises(InvalidInputError, match=told):
         FairRobustBatchSampler(LABELS, None, 8)
 
 
@@ -219,7 +218,6 @@ def test_an_infinite_loss_keeps_its_sample_out_for_a_while_only(observed):
 def test_processes_that_train_the_same_batches_are_warned(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    with pytest.warns(
-        FairsieveWarning, match="each of the 2 processes trains the same batches: give each its shard"
-    ):
+    told = "each of the 2 processes trains the same batches: give each its shard"
+    with pytest.warns(FairsieveWarning, match=told):
         list(new_sampler())

@@ -1,7 +1,5 @@
 """Twenty epochs of a small network with two lines changed, and what the sampler says and keeps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -54,15 +52,12 @@ def new_sampler(**options):
     return FairRobustBatchSampler([0, 1] * 60, list("aabb") * 30, 10, **({"warmup_epochs": 0} | options))
 
 
-@pytest.mark.parametrize(
-    ("clean_ratio", "message"),
-    [
-        ([[0.5, 0.5]], r"a row per class and a column per group, \(2, 2\)"),
-        ([[0.5, 1.5], [1, 1]], r"must lie in \(0, 1\] everywhere"),
-        ({(0, "a"): 0.5}, r"\(0, 'b'\) is missing"),
-        ({(7, "a"): 0.5}, r"\(7, 'a'\) does not occur"),
-    ],
-)
+@pytest.mark.parametrize(("clean_ratio", "message"), [
+    ([[0.5, 0.5]], r"a row per class and a column per group, \(2, 2\)"),
+    ([[0.5, 1.5], [1, 1]], r"must lie in \(0, 1\] everywhere"),
+    ({(0, "a"): 0.5}, r"\(0, 'b'\) is missing"),
+    ({(7, "a"): 0.5}, r"\(7, 'a'\) does not occur"),
+])  # fmt: skip
 def test_bad_tables_of_clean_ratios_are_named(clean_ratio, message):
     with pytest.raises(InvalidInputError, match=message):
         new_sampler(clean_ratio=clean_ratio)

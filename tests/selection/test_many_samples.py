@@ -30,9 +30,8 @@ def test_plans_of_many_samples_are_the_same_on_every_backend():
 
 
 def test_an_unknown_backend_is_refused():
-    with pytest.raises(
-        fairsieve.errors.InvalidInputError, match="backend must be one of auto, numpy, torch; got 'gpu'"
-    ):
+    told = "backend must be one of auto, numpy, torch; got 'gpu'"
+    with pytest.raises(fairsieve.errors.InvalidInputError, match=told):
         fairsieve.select([0.1], [0], [0], [[1.0]], 1.0, backend="gpu")
 
 

@@ -31,18 +31,11 @@ FILE_COPYLEFT = {"MPL-2.0": {"tqdm"}}
 
 # What classifiers and older metadata say, in the words of SPDX.
 SAID = {
-    "Apache 2.0": "Apache-2.0",
-    "Apache 2.0 License": "Apache-2.0",
-    "Apache License": "Apache-2.0",
-    "Apache License, Version 2.0": "Apache-2.0",
-    "Apache Software License": "Apache-2.0",
-    "BSD License": "BSD",
-    "ISC License (ISCL)": "ISC",
-    "MIT License": "MIT",
-    "MIT License (MIT)": "MIT",
-    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
-    "Python Software Foundation License": "PSF-2.0",
-}
+    "Apache 2.0": "Apache-2.0", "Apache 2.0 License": "Apache-2.0", "Apache License": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0",
+    "BSD License": "BSD", "ISC License (ISCL)": "ISC", "MIT License": "MIT", "MIT License (MIT)": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0", "Python Software Foundation License": "PSF-2.0",
+}  # fmt: skip
 
 
 def requirements() -> dict[str, list[str]]:

@@ -8,13 +8,9 @@ JOBS = ("baker", "clerk", "driver", "nurse", "welder")
 
 # Settings by which a run on such a table is quick.
 QUICK = {
-    "label": "income",
-    "sensitive": "sex",
-    "positive": "high",
-    "clean_ratio": 0.9,
-    "max_iter": 8,
+    "label": "income", "sensitive": "sex", "positive": "high", "clean_ratio": 0.9, "max_iter": 8,
     "tolerance": 0.02,
-}
+}  # fmt: skip
 
 
 def people(count=600, seed=0, *, wrong=0.1):

@@ -9,13 +9,9 @@ from fairsieve.training.models import AutogradTrainer
 from fairsieve.training.solver import _Solver
 
 SHORT = {
-    "epochs": 12,
-    "warmup_epochs": 4,
-    "clean_ratio": 0.9,
-    "batch_size": 50,
-    "step_size": 0.01,
+    "epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01,
     "average_last": 5,
-}
+}  # fmt: skip
 
 
 class Killed(BaseException):

@@ -98,9 +98,8 @@ def test_an_audit_decides_on_the_labels(frame, tmp_path):
 
 
 def test_an_unknown_setting_is_refused(frame):
-    with pytest.raises(
-        InvalidInputError, match=r"'keep_sensitiv' is no setting of a table. Did you mean 'keep_s"
-    ):
+    told = r"'keep_sensitiv' is no setting of a table. Did you mean 'keep_s"
+    with pytest.raises(InvalidInputError, match=told):
         tabular.train(frame, label="income", sensitive="sex", keep_sensitiv=True)
     with pytest.raises(InvalidInputError, match=r"call \.collect"):
         tabular.train(polars.from_pandas(frame).lazy(), label="income", sensitive="sex")

@@ -136,9 +136,8 @@ def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatc
         (folder / "metrics.json").write_text("late")
 
     monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", taken)
-    with pytest.raises(
-        InvalidInputError, match=r"^path must be a new folder; .* holds a run: add force=True"
-    ):
+    told = r"^path must be a new folder; .* holds a run: add force=True"
+    with pytest.raises(InvalidInputError, match=told):
         trained.save(out)
     assert names_in(out) == FILES
     assert names_in(tmp_path) == {"RUN"}

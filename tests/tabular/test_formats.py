@@ -83,13 +83,8 @@ def test_a_table_that_contradicts_training_is_refused(models, tmp_path, learnt, 
     other = write(tmp_path / "other.csv", map(WRITTEN[given], VALUES))
     dates = {"dates": "x"} if learnt == "date" else {}
     again = {
-        "label": "paid",
-        "sensitive": "sex",
-        "clean_ratio": 0.95,
-        "max_iter": 2,
-        "test_file": other,
-        **dates,
-    }
+        "label": "paid", "sensitive": "sex", "clean_ratio": 0.95, "max_iter": 2, "test_file": other, **dates,
+    }  # fmt: skip
     with pytest.raises(InvalidInputError, match=message):
         tabular.predict(run, other) if way == "predict" else tabular.train(data, **again)
 

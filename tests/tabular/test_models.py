@@ -126,9 +126,8 @@ def test_auto_chooses_by_log_loss(people_csv):
 def test_what_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     frame = xor(900)[0]
-    with pytest.raises(
-        MissingExtraError, match=r"model='lightgbm' needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
-    ):
+    told = r"model='lightgbm' needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
+    with pytest.raises(MissingExtraError, match=told):
         tabular.train(frame, **ROLES, model="lightgbm")
     found = tabular.train(frame, **ROLES, model="auto", trees=2, clean_ratio=0.9, test=0.2).run
     assert any("LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in note for note in found.notes)

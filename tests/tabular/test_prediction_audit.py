@@ -202,7 +202,6 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
         in notes
     )
     columns["chance"] = [""] * 400
-    with pytest.raises(
-        InvalidInputError, match="score must hold probabilities; no row has a value in 'chance'"
-    ):
+    told = "score must hold probabilities; no row has a value in 'chance'"
+    with pytest.raises(InvalidInputError, match=told):
         tabular.audit(write_csv(tmp_path / "none.csv", columns), **options)

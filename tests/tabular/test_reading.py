@@ -19,23 +19,9 @@ from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
 MISSING = (
-    "",
-    "?",
-    "NA",
-    "N/A",
-    "n/a",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "#N/A",
-    "<NA>",
-    "k.A.",
-    "k. A.",
-    "k.\u00a0A.",
-    "–",
-    "—",
-)
+    "", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>", "k.A.", "k. A.", "k.\u00a0A.",
+    "–", "—",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -162,9 +162,8 @@ def test_bins_make_groups_of_numbers():
     assert group_names(found)[:5] == names
     ages = [str(18 + i) for i in range(60)]
     assert len(audit(z=ages, rows=240, bins=["z=4"]).groups.names) == 4
-    with pytest.raises(
-        InvalidInputError, match="has numbers, 60 different ones: add bins='z=33,48,63' to make"
-    ):
+    told = "has numbers, 60 different ones: add bins='z=33,48,63' to make"
+    with pytest.raises(InvalidInputError, match=told):
         audit(z=ages)
 
 

@@ -98,9 +98,8 @@ def test_help_shows_eight_basic_options_and_groups_the_rest():
 
 def test_a_run_without_its_roles_is_refused_in_words(odd, tmp_path):
     (tmp_path / "metrics.json").write_text(json.dumps({"settings": {"label": "income", "tolerance": 0.1}}))
-    with pytest.raises(
-        InvalidInputError, match=r"that fairsieve train of this version made; .*: .* train again"
-    ):
+    told = r"that fairsieve train of this version made; .*: .* train again"
+    with pytest.raises(InvalidInputError, match=told):
         tabular.review(odd[0], run=tmp_path)
 
 

@@ -93,12 +93,8 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
     table["income"] = np.where(rare, "yes", "no").tolist()
     path = write_csv(tmp_path / "rare.csv", table)
     asked = {
-        "label": "income",
-        "sensitive": "sex",
-        "clean_ratio": 1.0,
-        "max_iter": 4,
-        "small_groups": "ignore",
-    }
+        "label": "income", "sensitive": "sex", "clean_ratio": 1.0, "max_iter": 4, "small_groups": "ignore",
+    }  # fmt: skip
     result = tabular.train(path, **asked)
     assert result.decision.usable == "do-not-use"
     kinds = {one.kind for one in result.decision.findings}

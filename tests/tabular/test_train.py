@@ -121,13 +121,9 @@ def test_what_is_asked_is_checked(people_csv, options, message):
 def test_the_threshold_that_predicts_is_the_one_that_is_made_fair(people_csv):
     """Another threshold is another comparison of rates, so another model; and the fair model predicts by it."""
     asked = {
-        "label": "income",
-        "sensitive": "sex",
-        "keep_sensitive": True,
-        "test": 0.3,
-        "tolerance": 0.02,
+        "label": "income", "sensitive": "sex", "keep_sensitive": True, "test": 0.3, "tolerance": 0.02,
         "max_iter": 8,
-    }
+    }  # fmt: skip
     weights = []
     for threshold in (0.5, 0.2):
         run = tabular.train(people_csv, threshold=threshold, clean_ratio=1.0, **asked).run

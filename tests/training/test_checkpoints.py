@@ -140,13 +140,11 @@ def test_a_full_disk_gives_one_warning_and_does_not_stop_training(noisy, whole, 
 
 def test_bad_input_is_named_in_the_error(noisy, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        InvalidInputError, match=r"checkpoint_dir must be a folder that can be written; .*file"
-    ):
+    told = r"checkpoint_dir must be a folder that can be written; .*file"
+    with pytest.raises(InvalidInputError, match=told):
         train(noisy, tmp_path / "file")
-    with pytest.raises(
-        InvalidInputError, match="checkpoint_every must be a whole number of at least 1; got 0"
-    ):
+    told = "checkpoint_every must be a whole number of at least 1; got 0"
+    with pytest.raises(InvalidInputError, match=told):
         train(noisy, tmp_path / "new", checkpoint_every=0)
     with pytest.raises(InvalidInputError, match="checkpoint_dir must be None for the linear model"):
         fit(None, noisy, checkpoint_dir=tmp_path / "new", **SHORT)

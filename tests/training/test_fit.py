@@ -191,9 +191,8 @@ def test_a_clean_ratio_may_select_one_sample_and_matters_only_to_methods_that_cl
 
 
 def test_a_warmup_that_never_ends_gives_a_warning(noisy):
-    with pytest.warns(
-        FairsieveWarning, match="warmup_epochs must be below epochs for sample-selection.*got 12 and 12"
-    ):
+    told = "warmup_epochs must be below epochs for sample-selection.*got 12 and 12"
+    with pytest.warns(FairsieveWarning, match=told):
         fit(None, noisy, **(SHORT | {"warmup_epochs": 12}))
     fit(None, noisy, "fairbatch", **(SHORT | {"warmup_epochs": 12}))  # does not clean, and has no warm-up
 

@@ -3,8 +3,6 @@
 A place where rows are belongs into ``PLACES``.
 """
 
-from __future__ import annotations
-
 from itertools import repeat
 
 import dask
@@ -40,12 +38,9 @@ def in_parts(make_engine):
 
 
 PLACES = {
-    "memory": in_memory,
-    "device": on_a_device,
-    "parts in memory": in_parts(LocalEngine),
-    "parts in files": in_parts(lambda: LocalEngine(memory=0)),
-    "cluster": in_parts(DaskEngine),
-}
+    "memory": in_memory, "device": on_a_device, "parts in memory": in_parts(LocalEngine),
+    "parts in files": in_parts(lambda: LocalEngine(memory=0)), "cluster": in_parts(DaskEngine),
+}  # fmt: skip
 
 
 def answers(rows, parameters, table, direction, limit):
