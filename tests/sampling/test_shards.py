@@ -1,13 +1,19 @@
 """Shards"""
 
+import json
 import threading
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sampling.exactness import check_problem, check_resuming
+from tests.sampling.launch import run_ranks
+from torch.utils.data import TensorDataset
 
-from fairsieve import shard_of
+from fairsieve import FairRobustBatchSampler, ShardedBatchSampler, shard_of
+from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.sharded import Workers
 
 FEWER = settings(max_examples=settings.default.max_examples // 2)  # threads take their time
@@ -82,3 +88,122 @@ def test_shards_cover_every_sample_once(samples, ranks):
     assert [shard.start for shard in shards] == ends[:-1]
     assert ends[-1] == samples
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+# ---- Several processes plan what one would, send little, and fail together. One start of four processes
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outcome")
+    run_ranks(4, "exactness.py", folder, 6)
+    return folder
+
+
+def test_any_number_of_ranks_plans_what_one_process_does(outcome):
+    """The processes compare, and this start fails where they differ; see ``exactness.py``."""
+    assert len(list(outcome.glob("traffic-*.json"))) == 4
+
+
+def test_messages_do_not_grow_with_the_samples(outcome):
+    found = json.loads((outcome / "traffic-0.json").read_text())
+    assert found["1"]["1000"] == found["1"]["100000"] == [0, 0]
+    table = 4 * 2**10 * 8  # cells, digits, bytes of a number
+    rounds = 1 + 4 * (4 + 2)  # a search for each cell, through 32 bits of losses and 17 of indices
+    for ranks in ("2", "3", "4"):
+        for total, messages in found[ranks].values():
+            assert total < rounds * table + 4096
+            assert messages < rounds + 8
+
+
+def told(outcome, rank):
+    return json.loads((outcome / f"failures-{rank}.json").read_text())
+
+
+def test_a_rank_that_fails_stops_all(outcome):
+    for rank in range(3):
+        assert "fine" not in told(outcome, rank)
+        kind, message, _ = told(outcome, rank)["a NaN"]
+        assert kind == ("InvalidInputError" if rank == 1 else "WorkerError")
+        assert "losses must not be NaN; got 1, the first at 1" in message
+        assert rank == 1 or f"rank {rank} stops because rank 1 failed with InvalidInputError" in message
+        _, message, _ = told(outcome, rank)["a shape"]
+        assert "outputs must be the logits of all 10 samples" in message
+        for name, words in (("a setting", "seed"), ("a fairness", "fairness"), ("a method", "method")):
+            kind, message, seconds = told(outcome, rank)[name]
+            assert kind == "InvalidInputError"
+            assert f"{words} must be the same on all workers; it is " in message
+            assert seconds < 30
+        kind, message, _ = told(outcome, rank)["an epoch"]
+        assert kind == "InvalidInputError"
+        assert "epoch must be the same on all workers; it is from 0 to 3" in message
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("accident", ["never comes", "dies"])
+def test_a_rank_that_is_lost_is_not_waited_for(outcome, rank, accident):
+    kind, message, seconds = told(outcome, rank)[accident]
+    assert kind == "WorkerError"
+    assert f"rank {rank} lost another worker while" in message
+    assert "timeout=2 seconds" in message
+    assert seconds < 30
+
+
+# ---- The sharded sampler in one process: a group of one, loaders of batches without samples, states in parts
+
+N = 60
+
+
+@pytest.fixture
+def data():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(N, 3, generator=generator)
+    return x, torch.randint(0, 2, (N,), generator=generator), np.where(x[:, 0].numpy() > 0, "a", "b")
+
+
+def test_one_worker_samples_like_one_process(data):
+    x, y, z = data
+    options = {"clean_ratio": 0.8, "warmup_epochs": 1, "fairness": "demographic_parity", "seed": 3}
+    one, sharded = FairRobustBatchSampler(y, z, 7, **options), ShardedBatchSampler(y, z, 7, **options)
+    for epoch in range(4):
+        if epoch == 2:
+            with pytest.raises(NotReadyError, match="60 of 60 samples have no loss yet"):
+                sharded.update()
+        one.update(x[:, 0] + epoch)
+        sharded.update(x[:, 0] + epoch)
+        assert list(sharded) == list(one)
+        assert sharded.ratios.tolist() == one.ratios.tolist()
+    assert (sharded.first, sharded.scale) == (0, 1 / 7)
+    again = ShardedBatchSampler(y, z, 7, **options)
+    again.load_state_dict(one.state_dict())
+    with pytest.raises(InvalidInputError, match="state must be of the same 60 samples; got one of 61"):
+        again.load_state_dict(one.state_dict() | {"samples": 61})
+    again.update(x[:, 1])
+    one.update(x[:, 1])
+    assert list(again) == list(one)
+
+
+def test_batches_without_samples_of_this_worker(data, monkeypatch):
+    x, y, z = data
+    sampler = ShardedBatchSampler(y, z, 10, clean_ratio=1.0, warmup_epochs=1)
+    monkeypatch.setattr(
+        sampler.plan, "batches", lambda: [np.array([3, 4]), np.array([], np.int64), np.array([5])]
+    )
+    model, sizes = torch.nn.Linear(3, 2), []
+    for where, features, labels in sampler.loader(TensorDataset(torch.arange(N), x, y)):
+        losses = torch.nn.functional.cross_entropy(model(features), labels, reduction="none")
+        (losses.sum() * sampler.scale).backward()
+        sampler.observe_losses(where, losses)
+        sizes.append(len(where))
+    assert sizes == [2, 0, 1]
+
+
+def test_a_process_alone_has_all_samples():
+    assert shard_of(5) == range(5)
+    with pytest.raises(InvalidInputError, match="rank must be one of 0 to 2; got 3"):
+        shard_of(5, 3, 3)
+
+
+def test_no_samples_at_all():
+    with pytest.raises(InvalidInputError, match="at least one sample; got none"):
+        ShardedBatchSampler([], [], 4, clean_ratio=0.9)
