@@ -189,10 +189,7 @@ def _disparity(
 
 
 def confusion_table(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    groups: ArrayLike,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[Table, list[Any], list[Any]]:
     """Add up the weights of the samples by (label, group, prediction); return the classes and the groups in order.
 

@@ -217,11 +217,7 @@ def find_copies(values: Any, groups: NDArray[Any]) -> Integers | None:
 
 
 def shuffled_places(
-    cells: Cells,
-    seed: int | np.random.Generator,
-    copies: Integers | None = None,
-    *,
-    by_code: bool = False,
+    cells: Cells, seed: int | np.random.Generator, copies: Integers | None = None, *, by_code: bool = False
 ) -> Integers:
     """Give every sample a number, cell by cell, in an order that the seed draws within each.
 

@@ -82,11 +82,7 @@ def split(
 
 
 def split_indices(
-    cells: Cells,
-    *,
-    test: float = 0.2,
-    validation: float = 1 / 11,
-    seed: int | np.random.Generator = 0,
+    cells: Cells, *, test: float = 0.2, validation: float = 1 / 11, seed: int | np.random.Generator = 0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows of the train, test and validation parts, each in ascending order; see :func:`split`.
 

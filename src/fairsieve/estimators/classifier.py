@@ -37,14 +37,7 @@ from fairsieve.label_noise.verified import (
 )
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
-from fairsieve.samples import (
-    Checked,
-    check_features,
-    check_samples,
-    draw_rows,
-    read_seed,
-    warn_of_groups,
-)
+from fairsieve.samples import Checked, check_features, check_samples, draw_rows, read_seed, warn_of_groups
 from fairsieve.selection.cells import Cells, Floats, Integers, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.compromises import SURE, Point, Solution, SolverSettings

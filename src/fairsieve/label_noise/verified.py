@@ -262,11 +262,7 @@ def suspects_of(
 
 
 def choose_rows(
-    n: int,
-    open_: Flags,
-    wrong: Floats,
-    cells: Cells,
-    rng: np.random.Generator,
+    n: int, open_: Flags, wrong: Floats, cells: Cells, rng: np.random.Generator
 ) -> tuple[Integers, Floats]:
     """Choose ``n`` of the rows that are open, each at a known chance; return the inverse of their chances, with mean 1.
 

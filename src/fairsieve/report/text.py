@@ -177,11 +177,7 @@ def markdown(text: str) -> str:
 
 
 def csv_text(
-    rows: Iterable[Iterable[Any]],
-    separator: str = ",",
-    *,
-    escape_formulas: bool = True,
-    line_end: str = "\n",
+    rows: Iterable[Iterable[Any]], separator: str = ",", *, escape_formulas: bool = True, line_end: str = "\n"
 ) -> str:
     """Write rows as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to."""
     stream = io.StringIO()

@@ -180,11 +180,7 @@ class RunningLosses:
     """
 
     def __init__(
-        self,
-        samples: int,
-        rows: int = 0,
-        folder: str | Path | None = None,
-        momentum: float = 0.0,
+        self, samples: int, rows: int = 0, folder: str | Path | None = None, momentum: float = 0.0
     ) -> None:
         def room(name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
             if folder is None:

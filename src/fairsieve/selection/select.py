@@ -114,12 +114,7 @@ def select(
 
 
 def select_cells(
-    losses: Any,
-    cells: Cells,
-    ratios: Floats | None,
-    clean_ratio: float,
-    *,
-    backend: str | Backend = "auto",
+    losses: Any, cells: Cells, ratios: Floats | None, clean_ratio: float, *, backend: str | Backend = "auto"
 ) -> Selection:
     """Do what :func:`select` does for cells that are known and ratios that are valid."""
     budget = count_budget(clean_ratio, len(cells))

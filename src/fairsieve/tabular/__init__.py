@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision
-    from fairsieve.tabular.entry import (
-        AuditResult,
-        ReviewResult,
-        TrainResult,
-        audit,
-        predict,
-        review,
-        train,
-    )
+    from fairsieve.tabular.entry import AuditResult, ReviewResult, TrainResult, audit, predict, review, train
     from fairsieve.tabular.predictions import Predictions
 
 __all__ = [

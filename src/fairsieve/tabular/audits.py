@@ -26,11 +26,7 @@ from fairsieve.tabular.evaluation import Calibration, Evaluation, ModelOutput, c
 from fairsieve.tabular.models import record_warnings
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, open_table, read_whole
-from fairsieve.tabular.reading.columns import (
-    InputTable,
-    count_rows,
-    name_rows,
-)
+from fairsieve.tabular.reading.columns import InputTable, count_rows, name_rows
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings

@@ -154,11 +154,7 @@ class TorchBackend(Backend):
 
 
 def _shuffled_laps(
-    sizes: Integers,
-    wanted: int,
-    constants: NDArray[np.uint64],
-    shape: tuple[int, int],
-    device: torch.device,
+    sizes: Integers, wanted: int, constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
 ) -> torch.Tensor:
     """Return the ``wanted`` first places of a lap through a cell in each row.
 
