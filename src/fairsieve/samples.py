@@ -64,13 +64,8 @@ class Samples:
 
     def __post_init__(self) -> None:
         features = _as_features(self.features)
-        cells = Cells.of(
-            self.labels,
-            self.groups,
-            classes=self.classes,
-            group_values=self.group_values,
-            missing=self.missing,
-        )
+        known: Any = {"classes": self.classes, "group_values": self.group_values}
+        cells = Cells.of(self.labels, self.groups, missing=self.missing, **known)
         if len(cells) != features.shape[0]:
             raise InvalidInputError(
                 f"features and labels must have one row per sample; got {features.shape[0]} rows and "

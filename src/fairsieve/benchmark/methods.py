@@ -187,9 +187,8 @@ def train_fairsieve(given: TrainingInput) -> Trained:
     model = FairRobustClassifier(settings.fairness, pos_label=settings.pos_label, random_state=given.seed)
     with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         model.fit(data.features, data.labels, sensitive_features=data.groups)
-    return Trained(
-        predict=lambda samples: model.predict(samples.features), indices=np.asarray(model.sample_indices_)
-    )
+    indices = np.asarray(model.sample_indices_)
+    return Trained(predict=lambda samples: model.predict(samples.features), indices=indices)
 
 
 def train_exponentiated_gradient(given: TrainingInput) -> Trained:
@@ -215,13 +214,9 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
             "threshold-optimizer needs a group with samples of both classes; there is none"
         )
     regression, rows = _regression().fit(data.features, targets), np.isin(groups, complete)
-    optimizer, constraint = (
-        _import_fairlearn("postprocessing").ThresholdOptimizer,
-        CONSTRAINTS[given.settings.fairness],
-    )
-    model = optimizer(
-        estimator=regression, constraints=constraint, prefit=True, predict_method="predict_proba"
-    )
+    options = {"constraints": CONSTRAINTS[given.settings.fairness], "predict_method": "predict_proba"}
+    optimizer = _import_fairlearn("postprocessing").ThresholdOptimizer
+    model = optimizer(estimator=regression, prefit=True, **options)
     with _quiet():
         model.fit(data.features[rows], targets[rows], sensitive_features=groups[rows])
     codes = {str(value): code for code, value in enumerate(data.cells.groups)}

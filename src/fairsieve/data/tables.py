@@ -239,14 +239,10 @@ def load_german(
     else:
         table = read_table(file, names=list(GERMAN_COLUMNS), sep=r"\s+")
     # A code has its column even when absent.
-    features, names = encode(
-        table,
-        {name: values for name, values in GERMAN_COLUMNS.items() if name not in ("personal_status", "class")},
-        file,
-    )
-    status = one_hot(
-        "personal_status", table["personal_status"], GERMAN_COLUMNS["personal_status"] or (), file
-    )
+    columns = dict(GERMAN_COLUMNS)
+    statuses, _ = columns.pop("personal_status") or (), columns.pop("class")
+    features, names = encode(table, columns, file)
+    status = one_hot("personal_status", table["personal_status"], statuses, file)
     is_male = status[:, [0, 2, 3]].sum(axis=1)  # A91, A93, A94
     label = one_hot("class", table["class"], ["2", "1"], file)[:, 1]
     groups = np.where(is_male == 1, "Male", "Female")
@@ -261,14 +257,8 @@ def _samples(
     values: Iterable[str],
 ) -> Samples:
     """Make samples of labels 0 and 1 and groups of the named values."""
-    return Samples(
-        features.astype(np.float32),
-        label.astype(np.int64),
-        np.asarray(groups, dtype=str),
-        feature_names=tuple(names),
-        classes=[0, 1],
-        group_values=list(values),
-    )
+    arrays = features.astype(np.float32), label.astype(np.int64), np.asarray(groups, dtype=str)
+    return Samples(*arrays, tuple(names), classes=[0, 1], group_values=list(values))
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
@@ -410,11 +400,6 @@ def load_nhanes(
     groups = (
         pd.cut(table["age"], [0, 39, 59, 200], labels=NHANES_AGES) if sensitive == "age" else table[sensitive]
     )
-    return Samples(
-        features.to_numpy(dtype=np.float32),
-        (people[label] == "yes").to_numpy(dtype=np.int64),
-        groups.to_numpy(dtype=str),
-        feature_names=tuple(features),
-        classes=[0, 1],
-        truth=(people["truth"] == "yes").to_numpy(dtype=np.int64),
-    )
+    said, truth = ((people[name] == "yes").to_numpy(dtype=np.int64) for name in (label, "truth"))
+    arrays = features.to_numpy(dtype=np.float32), said, groups.to_numpy(dtype=str)
+    return Samples(*arrays, tuple(features), classes=[0, 1], truth=truth)

@@ -107,14 +107,8 @@ def list_doubted(
     """List the rows of a part whose labels to check, on its worker; ``names`` are those of classes and groups."""
     labels, groups = part.given or (part.labels, part.groups)
     names = names or (list(range(part.shape[0])), list(range(part.shape[1])))
-    data = Samples(
-        np.zeros((len(part), 1), np.float32),
-        labels,
-        groups,
-        classes=names[0],
-        group_values=names[1],
-        missing="own",
-    )
+    features = np.zeros((len(part), 1), np.float32)
+    data = Samples(features, labels, groups, classes=names[0], group_values=names[1], missing="own")
     wrong, believed = None, believed_rows(part, chances, 0, view)
     if chances is not None:
         wrong = 1.0 - own_chances(part, chances)
@@ -214,9 +208,8 @@ class DaskTable(PartTable):
         ]
         estimator._selected = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
-        meta = suspects_of(
-            np.zeros((0, 3) if len(self.names[0]) > 2 else 0), empty, np.arange(0), np.arange(0)
-        )
+        decision = np.zeros((0, 3) if len(self.names[0]) > 2 else 0)
+        meta = suspects_of(decision, empty, np.arange(0), np.arange(0))
         frames = [dask.delayed(list_doubted)(*part, view, model, self.names) for part in parts]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             doubted = dd.from_delayed(frames, meta=meta)
@@ -269,9 +262,8 @@ def _make_part(arrays: tuple[Any, ...], names: tuple[list[Any], list[Any]], fact
     weights = None if weights is None else weights * factor
     data = Samples(features, labels, groups, classes=names[0], group_values=names[1], missing="own")
     cells, shape = data.cells, (len(names[0]), len(names[1]))
-    return Part(
-        data.features, cells.label_codes, cells.group_codes, shape, weights, given=(data.labels, data.groups)
-    )
+    codes, given = (cells.label_codes, cells.group_codes), (data.labels, data.groups)
+    return Part(data.features, *codes, shape, weights, given=given)
 
 
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -279,14 +271,8 @@ def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     features, labels, groups, weights = arrays
     cells = Cells.of(labels, groups, missing="own")
     weights = np.ones(len(labels)) if weights is None else weights
-    return (
-        len(labels),
-        cells.classes,
-        cells.groups,
-        features[:1],
-        float(weights.sum()),
-        np.count_nonzero(weights),
-    )
+    weighed = float(weights.sum()), np.count_nonzero(weights)
+    return len(labels), cells.classes, cells.groups, features[:1], *weighed
 
 
 def _predict_finite(predict: Callable[[Any], Any], X: Any) -> Any:

@@ -19,7 +19,7 @@ from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_c
 from fairsieve.estimators._learner import Folds, TrainingTask
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.metrics import Rates, compared_rates
+from fairsieve.metrics import Rates
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.selection.ratios import class_shares
@@ -123,13 +123,8 @@ class Entries:
             if len(of_class):
                 kept[of_class[losses[of_class].argmin()]] = True
         # Trained on what is kept, judged on everybody: a selection agrees with the model that made it.
-        return LabelWeights(
-            kept.astype(np.float64),
-            ratios.copy(),
-            kept,
-            np.ones(len(cells)),
-            transitions(np.zeros(cells.shape)),
-        )
+        everybody, table = np.ones(len(cells)), transitions(np.zeros(cells.shape))
+        return LabelWeights(kept.astype(np.float64), ratios.copy(), kept, everybody, table)
 
     def find(self, samples: Codes) -> Codes:
         """Return the entries of some samples."""
@@ -332,14 +327,11 @@ class Rounds:
             cut = float(flatten(np.array([[1 - place, place]]), power)[0, 1])
         members = np.zeros((len(part), classes, self.cells.shape[1]))
         members[np.arange(len(part)), :, groups] = judged
-        return Forecast(
+        flat, by_group = (
             flatten(state.probabilities[part], power),
             self.fits.predict_groups(state.probabilities, part),
-            members,
-            compared_rates(self.settings.fairness, classes, self.settings.positive),
-            self.settings.named_groups,
-            cut,
         )
+        return Forecast(flat, by_group, members, self.settings.rates, self.settings.named_groups, cut)
 
     def aim(self, forecast: Forecast, state: Round, known: Round) -> Floats | None:
         """Choose the next weights: those that are forecast to meet the tolerance, as far as accuracy allows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -178,6 +179,12 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen.stopped_ = "met"
         chosen._choose(choose_point(self._points, wanted))
         return chosen
+
+    def _describe_path(self, selected: Sequence[float], thresholds: Sequence[float]) -> None:
+        """Set what is known of each point of the path."""
+        rows = zip(self._points, selected, thresholds, strict=True)
+        described = [(each.accuracy, each.gap, count, threshold) for each, count, threshold in rows]
+        self.path_ = pd.DataFrame(described, columns=["accuracy", "gap", "selected", "threshold"])
 
     def suspects(self) -> pd.DataFrame:
         """List the training samples whose labels to check, the likeliest wrong label first.

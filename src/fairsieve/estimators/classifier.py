@@ -344,11 +344,9 @@ class FairRobustClassifier(FairEstimator):
             train = believed.with_weights(believed.host_weights * cleaning.kept)
         if table is None and deals and is_small:
             # What is left out in training for a fold was found without it, for one deal.
-            folds = (
-                Folds([deals[0], *deals[2:]])
-                if cleaning is None
-                else Folds(deals[:1], cleaning.by_fold or None)
-            )
+            folds = Folds([deals[0], *deals[2:]])
+            if cleaning is not None:
+                folds = Folds(deals[:1], cleaning.by_fold or None)
         self.left_out_, to_true = np.zeros(0, np.int64), self._correction()
         if cleaning is not None and table is None:
             kept = cleaning.kept if arrangement is None else cleaning.kept[arrangement.place]
@@ -366,34 +364,21 @@ class FairRobustClassifier(FairEstimator):
         self._solution, self._points, self._positive = solution, solution.points, settings.positive
         self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
-        self.path_ = pd.DataFrame(
-            [
-                (each.accuracy, each.gap, float(each.models[0].masses.sum()), self._read_threshold(each))
-                for each in solution.points
-            ],
-            columns=["accuracy", "gap", "selected", "threshold"],
-        )
+        selected = [float(each.models[0].masses.sum()) for each in solution.points]
+        self._describe_path(selected, [*map(self._read_threshold, solution.points)])
         chosen = next(place for place, point in enumerate(self._points) if point is solution.chosen)
         self.path_index_ = chosen
         self.comparison_, self._comparisons, self._selects = None, [], clean_ratio < 1.0
         if settings.named_groups and solution.stopped != "interrupted":
-            self._comparisons = [
-                compare_models(
-                    table,
-                    settings,
-                    noise=1 - clean_ratio,
-                    believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
-                    held_out=solution.held_out,
-                )
-                for table in solution.together
-            ]
+            believed = clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible))
+            known: Any = {"believed": believed, "held_out": solution.held_out, "noise": 1 - clean_ratio}
+            self._comparisons = [compare_models(table, settings, **known) for table in solution.together]
             self.comparison_ = self._comparisons[chosen]
         self.is_plain_ = self._prefers_plain() if solution.is_plain is None else solution.is_plain
         cells = checked.data.cells
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
-        self.plain_model_ = self._at_threshold(
-            self._as_sklearn(solution.plain.linear), self._read_threshold(solution.plain)
-        )
+        plain = self._as_sklearn(solution.plain.linear)
+        self.plain_model_ = self._at_threshold(plain, self._read_threshold(solution.plain))
         self.path_models_ = [self._as_sklearn(point.linear) for point in solution.points]
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.chosen)
@@ -408,18 +393,14 @@ class FairRobustClassifier(FairEstimator):
         self._believed: dict[str, Integers] = {}
         self._kept = checked.rows
         linear = LinearModel(self.coef_, self.intercept_)
-        self._suspects, self._selected = self._doubt(
-            checked, rows.looked_at, chosen_point, linear, rows.clean_ratio
-        )
+        self._suspects, self._selected = self._doubt(checked, rows, chosen_point, linear)
         if table is not None:
             table.list_suspects(self, chosen_point)
         elif self._selects and rows.roles.given.samples <= MANY:
             # Where gaps were constrained, the model with natural ratios had selected the rows.
             selecting = [each if each.lagrangian is None else solution.natural for each in self._points]
             pairs = zip(selecting, self._points, strict=True)
-            doubts = [
-                self._doubt(checked, rows.looked_at, by, each.linear, rows.clean_ratio) for by, each in pairs
-            ]
+            doubts = [self._doubt(checked, rows, by, each.linear) for by, each in pairs]
             self._keep_doubts(dict(enumerate(doubts)))
 
     def _keep_fairer(
@@ -437,9 +418,8 @@ class FairRobustClassifier(FairEstimator):
             other._estimate(checked, None)
         before = other._prepare_rows(None, checked, None, rows)
         settings = replace(settings, report=lambda _: None)
-        without = solve(
-            before.roles, replace(settings, clean_ratio=before.clean_ratio), before.folds, before.ridge
-        )
+        asked = replace(settings, clean_ratio=before.clean_ratio)
+        without = solve(before.roles, asked, before.folds, before.ridge)
         estimate, most = cast("CleanRatioEstimate", self.estimate_), self.max_accuracy_loss
         weights = np.ones(len(checked.data)) if checked.weights is None else checked.weights
         place = slice(None) if rows.arrangement is None else rows.arrangement.place
@@ -458,9 +438,7 @@ class FairRobustClassifier(FairEstimator):
         """Say whether groups are to be compared; warn where that was asked for and cannot be."""
         if self.fairness is None:
             return False
-        positive_code(
-            self.fairness, checked.data.cells, self.pos_label
-        )  # names what is wrong before any work
+        positive_code(self.fairness, checked.data.cells, self.pos_label)  # names what is wrong at once
         if sensitive_features is None:
             warnings.warn(
                 "no fairness was asked for, since no group was named: pass sensitive_features= to fit (to that of a "
@@ -574,14 +552,14 @@ class FairRobustClassifier(FairEstimator):
         return float(expit(point.cut if self._positive == 1 else -point.cut))
 
     def _doubt(
-        self, checked: Checked, rows: LinearRows, point: Point, linear: LinearModel, clean_ratio: float
+        self, checked: Checked, rows: _Rows, point: Point, linear: LinearModel
     ) -> tuple[pd.DataFrame, Integers]:
         """List the rows whose labels a model doubts, and the rows that were believed."""
         data, estimate = checked.data, self.estimate_
         wrong, believed = None, np.arange(len(data))
-        if clean_ratio < 1.0:
+        if rows.clean_ratio < 1.0:
             model = point.models[0]
-            believed = np.flatnonzero(to_host(rows.select(model.parameters, model.limit).weights))
+            believed = np.flatnonzero(to_host(rows.looked_at.select(model.parameters, model.limit).weights))
         elif estimate is not None and estimate.acts:
             is_believed = np.zeros(len(data), bool)
             is_believed[estimate.believed] = is_believed[estimate.checked] = True
@@ -589,7 +567,7 @@ class FairRobustClassifier(FairEstimator):
             wrong = estimate.wrong
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
         decision = linear.decision(data.features)
-        suspects = suspects_of(decision, data, doubted, checked.rows, wrong=wrong, share=1 - clean_ratio)
+        suspects = suspects_of(decision, data, doubted, checked.rows, wrong=wrong, share=1 - rows.clean_ratio)
         return suspects, checked.rows[believed]
 
     def decision_function(self, X: Any) -> Any:
@@ -658,11 +636,8 @@ def _check_classes(cells: Cells) -> None:
 def _check_sizes(features: Any) -> None:
     """Refuse numbers whose squares overflow."""
     values = features.data if sparse.issparse(features) else features
-    largest = (
-        max((float(np.abs(edge)) for edge in (values.max(), values.min())), default=0.0)
-        if values.size
-        else 0.0
-    )
+    edges = (values.max(), values.min()) if values.size else (0.0,)
+    largest = max(float(np.abs(edge)) for edge in edges)
     if largest > LARGEST:
         raise InvalidInputError(
             f"X must hold numbers of at most {LARGEST:g} in size, whose squares can be computed; got {largest:g}: "

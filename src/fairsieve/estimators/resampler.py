@@ -205,13 +205,8 @@ def _draw_rows(
 ) -> Integers:
     """Draw as many rows as were selected, those of each cell in proportion to its ratio."""
     samples = np.shape(y)[0]
-    cells = Cells.of(
-        y,
-        check_groups(sensitive_features, samples),
-        classes=list(selector.classes_),
-        group_values=selector.sensitive_values_,
-        missing="own",
-    )
+    known: Any = {"classes": list(selector.classes_), "group_values": selector.sensitive_values_}
+    cells = Cells.of(y, check_groups(sensitive_features, samples), missing="own", **known)
     selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
     shares = batch_shares(selector.ratios_, counts, len(selected))

@@ -333,13 +333,7 @@ class SieveClassifier(FairEstimator):
         self.n_iter_ = len(rounds) - 1
         self._points = entries.by_sample(rounds, data.cells)
         thresholds = [search.choose_threshold(each.probabilities, data.cells) for each in self._points]
-        self.path_ = pd.DataFrame(
-            [
-                (each.accuracy, each.gap, int(each.kept.sum()), threshold)
-                for each, threshold in zip(self._points, thresholds, strict=True)
-            ],
-            columns=["accuracy", "gap", "selected", "threshold"],
-        )
+        self._describe_path([int(each.kept.sum()) for each in self._points], thresholds)
         self.sensitive_values_ = data.cells.groups
         self.plain_model_ = self._at_threshold(plain_copy.estimator, thresholds[0])
         places = range(len(rounds)) if self.keep_path else [best]

@@ -405,14 +405,9 @@ class _Estimation:
 
     def without_suspects(self, verdict: Credibility, most: float, *, aimed: bool) -> CleanRatioEstimate:
         """Call no label wrong: none were found, or it cannot be known."""
-        return self.build(
-            1 - GUESSED_NOISE if aimed else 1.0,
-            (max(1 - most, 0.0), 1.0),
-            verdict,
-            np.eye(self.cells.shape[0])[self.cells.label_codes],
-            np.zeros(self.cells.shape),
-            aimed=aimed,
-        )
+        ratio, interval = 1 - GUESSED_NOISE if aimed else 1.0, (max(1 - most, 0.0), 1.0)
+        true_class, rates = np.eye(self.cells.shape[0])[self.cells.label_codes], np.zeros(self.cells.shape)
+        return self.build(ratio, interval, verdict, true_class, rates, aimed=aimed)
 
     def at_random(self, random: RandomFlips, model: FlipModel, verdict: Credibility) -> CleanRatioEstimate:
         """Follow flips at random: how likely each label is wrong follows from the rates."""
@@ -437,9 +432,8 @@ class _Estimation:
         wrong, limits = _wrong(true_class, self.cells), (0.5, SURE, 0.99)
         likely, sure, surest = (float(np.average(wrong > limit, weights=self.weights)) for limit in limits)
         if sure > CREDIBLE:
-            return self.without_suspects(
-                Credibility(False, "aimed_at_many", {"share": sure}), 1.0, aimed=True
-            )
+            many = Credibility(False, "aimed_at_many", {"share": sure})
+            return self.without_suspects(many, 1.0, aimed=True)
         self.rule = self._rule(model, lambda features, _: expand(features))
         rates, verdict = flip_rates_of(true_class, self.cells, self.weights), Credibility(True, "aimed")
         return self.build(1 - sure, (1 - likely, 1 - surest), verdict, true_class, rates, aimed=True)
@@ -448,13 +442,8 @@ class _Estimation:
         """Learn from labels that somebody checked."""
         columns = self.survey.telling(MOST_FEATURES)
         features = np.concatenate([part[:, columns] for _, part in self.survey.parts_of(self.data)])
-        facts = (
-            self.tried.best.all_scores(self.survey, self.data),
-            features,
-            self.cells,
-            verified,
-            self.weights,
-        )
+        scores = self.tried.best.all_scores(self.survey, self.data)
+        facts = scores, features, self.cells, verified, self.weights
         true_class, unseen, rates, interval, model = learn_true_class(*facts, seed, alone)
         plain, names = self.tried.best.predict, (self.cells.classes, self.cells.groups)
         by_labels = None if alone is None else self.rule
@@ -468,17 +457,10 @@ class _Estimation:
 
         self.rule = rule
         right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
-        return self.build(
-            float(np.clip(right, *interval)),
-            interval,
-            Credibility(True, "learnt", {"checks": int((verified.codes >= 0).sum())}),
-            true_class,
-            rates.flip_rates,
-            verified=rates,
-            verified_codes=verified.codes,
-            verified_weight=verified.weight,
-            unseen=unseen,
-        )
+        verdict = Credibility(True, "learnt", {"checks": int((verified.codes >= 0).sum())})
+        found = float(np.clip(right, *interval)), interval, verdict, true_class, rates.flip_rates
+        checks = {"verified_codes": verified.codes, "verified_weight": verified.weight}
+        return self.build(*found, verified=rates, unseen=unseen, **checks)
 
     def _rule(self, model: FlipModel, design: Callable[[Floats, Codes], Floats]) -> Rule:
         """Return what tells the chances of the true classes of any rows."""

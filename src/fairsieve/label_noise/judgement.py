@@ -608,9 +608,8 @@ def count_by_checks(judged: Judged, estimate: CleanRatioEstimate) -> list[World]
     for imagined in (True, False):
         checks = sums[0].draw_checks(rng, FEWER_DRAWS, imagined=imagined)
         drawn = [kinds.tables(masses, model, typical) for model in range(len(sums))]
-        worlds.append(
-            [Counts(one.table(), one.correct(each, checks)) for one, each in zip(sums, drawn, strict=True)]
-        )
+        pairs = zip(sums, drawn, strict=True)
+        worlds.append([Counts(one.table(), one.correct(each, checks)) for one, each in pairs])
     return worlds
 
 
@@ -719,9 +718,8 @@ class _Imagined:
         estimate, cells = self.judged.estimate, self.judged.judged.cells
         assert estimate is not None
         if estimate.likely_rates:
-            return self.judged.chances_at(
-                estimate.likely_rates[0].spread(np.arange(cells.shape[1])).likeliest
-            )
+            likely = estimate.likely_rates[0].spread(np.arange(cells.shape[1]))
+            return self.judged.chances_at(likely.likeliest)
         if estimate.acts:
             return estimate.true_class
         return self.judged.chances_at(np.full(cells.shape, (1 - estimate.interval[0]) / 2))

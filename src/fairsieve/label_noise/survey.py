@@ -42,13 +42,7 @@ MANY = 40
 CHUNK = 65_536
 CACHED = 2**17  # numbers that are worked on at once
 MOST_CURVED = 8  # numeric columns; they make 36 squares and products
-TREES: Any = {
-    "max_iter": 20,
-    "max_leaf_nodes": 8,
-    "learning_rate": 0.3,
-    "max_bins": 63,
-    "early_stopping": False,
-}
+TREES: Any = {"max_iter": 20, "max_leaf_nodes": 8, "learning_rate": 0.3, "max_bins": 63}
 FEWEST_FOR_TREES = 200
 SUREST_LOGIT = 9.0
 
@@ -333,9 +327,8 @@ def _fit_linear(name: str, design: _Design, survey: Survey, start: Predictor | N
     model = fit_plain(observed, weights)
     scores = fit_left_out(observed, model, survey.folds)
     numbers = scores, log_losses(scores, survey.labels)
-    return Predictor(
-        name, *numbers, lambda features: design(features) @ model.weights, design, (observed, model)
-    )
+    fitted = design, (observed, model)
+    return Predictor(name, *numbers, lambda features: design(features) @ model.weights, *fitted)
 
 
 def boosted_predictor(survey: Survey) -> Predictor | None:
@@ -353,7 +346,7 @@ def boosted_predictor(survey: Survey) -> Predictor | None:
         for fold in range(count):
             inside = folds == fold
             weights = survey.weights[~inside] if weighted else None
-            model = HistGradientBoostingClassifier(**TREES, random_state=0)
+            model = HistGradientBoostingClassifier(**TREES, early_stopping=False, random_state=0)
             model.fit(features[~inside], survey.labels[~inside], sample_weight=weights)
             scores[inside] = _boosted_logits(model, features[inside], survey.classes)
             models.append(model)

@@ -321,13 +321,8 @@ def _inclusion(share: Floats, n: int) -> Floats:
 Checks = tuple[Floats, Floats]  # weights of the checked rows, and of imagined checks (groups, classes)
 
 ODDS_AT_RANDOM, ODDS_BELIEVED = np.log(9.0), np.log(19.0)  # of a label to be right
-HOLD_START, HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = (
-    4.0,
-    1.0,
-    2.0,
-    0.3,
-    0.5,
-)  # ridges of θ, β, ρ, κ and α
+# Ridges of θ, β, ρ, κ and α.
+HOLD_START, HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 4.0, 1.0, 2.0, 0.3, 0.5
 HOLD_GROUP = (2.0, 20.0)  # of what a group differs by; the likelier one is taken
 HOLD_FEATURE = (0.2, 0.6, 2.0, 8.0)  # ridges of γ that are tried
 HOLD_BY_LABEL = (8.0, 100.0)  # and of δ

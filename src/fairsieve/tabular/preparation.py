@@ -212,9 +212,8 @@ class TableProblem:
     def read(self) -> dict[str, Any]:
         """How the columns that are learnt from were read, as plain values, for a model to keep."""
         numbers = [name for name, one in self.formats.items() if one.kind == "numbers"]
-        in_text = any(
-            is_text(self.table.frame[name]) for name in numbers
-        )  # those of a data frame have no mark
+        # Those of a data frame have no mark.
+        in_text = any(is_text(self.table.frame[name]) for name in numbers)
         return {
             "decimal": self.table.reading.decimal if in_text else "auto",
             "missing": list(self.asked.reading.missing),
@@ -306,12 +305,8 @@ def _read_part(
         )
     nobody = np.full(len(table), -1), np.ones(len(table))
     part = TablePart(feature_values(table, formats), column, groups.read(table), *nobody).take(known)
-    which = {
-        "a label, left out": table.rows[~known],
-        f"a value in {groups.title}, or of a group that is not compared, which count for accuracy only": part.rows[
-            ~part.grouped
-        ],
-    }
+    others = f"a value in {groups.title}, or of a group that is not compared, which count for accuracy only"
+    which = {"a label, left out": table.rows[~known], others: part.rows[~part.grouped]}
     return part, [
         f"Rows of {table.name} without {what}: {count_rows(table.name, rows)}."
         for what, rows in which.items()

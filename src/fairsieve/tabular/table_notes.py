@@ -95,9 +95,7 @@ def leak_notes(
             )
             notes.append(Note(text, "warning", str(column)))
     areas = {} if set(sensitive) & set(values) else rank_columns(rest, groups.codes)
-    telling = sorted(
-        (column for column in areas if areas[column] >= STANDS_IN), key=lambda name: -areas[name]
-    )
+    telling = [name for name in sorted(areas, key=lambda name: -areas[name]) if areas[name] >= STANDS_IN]
     if telling:  # those that tell most first
         listed = ", ".join(f"{column!r} ({areas[column]:.3f})" for column in telling[:MOST_NAMED])
         more = f" and {len(telling) - MOST_NAMED} more" if len(telling) > MOST_NAMED else ""
@@ -226,11 +224,8 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     repeated = frame.duplicated("row", keep=False).to_numpy()
     if not repeated.any() or not _are_copies(columns):
         return []
-    several = (
-        frame["row"]
-        .isin(frame[repeated].drop_duplicates()["row"].loc[lambda one: one.duplicated()])
-        .to_numpy()
-    )
+    kinds = frame[repeated].drop_duplicates()["row"]
+    several = frame["row"].isin(kinds[kinds.duplicated()]).to_numpy()
     notes = []
     if several.any():
         text = (

@@ -316,9 +316,8 @@ class Lagrangian:
         gaps = rates[:, :, None] - rates[:, None, :] - self.targets
         there = counted > 0
         pulls = np.maximum(0.0, self.multipliers + self.stiffness * gaps)
-        return np.where(
-            there[:, :, None] & there[:, None, :] & ~np.eye(there.shape[1], dtype=bool), pulls, 0.0
-        )
+        apart = ~np.eye(there.shape[1], dtype=bool)
+        return np.where(there[:, :, None] & there[:, None, :] & apart, pulls, 0.0)
 
     def penalty(self, pulls: Floats) -> float:
         """Return what is added to the loss."""
@@ -395,20 +394,17 @@ class Constrained:
             known = self.train.derivatives(parameters, ones)
             soft = self.soften(parameters, temperature)
             pulls = lagrangian.pulls(*self.measure(soft))
-            pulled = self.table.judged.soft_gradient(
-                at_cut(parameters, self.cut), self.slopes(soft, pulls), temperature
-            )
-            gradient = newton.gradient(known.gradient, at) / total + newton.gradient(
-                pulled, np.zeros_like(at)
-            )
+            shown = at_cut(parameters, self.cut)
+            pulled = self.table.judged.soft_gradient(shown, self.slopes(soft, pulls), temperature)
+            gradient = newton.gradient(known.gradient, at) / total
+            gradient = gradient + newton.gradient(pulled, np.zeros_like(at))
             value = (known.value + newton.penalty(at)) / total + lagrangian.penalty(pulls)
             return value, (turn @ (gradient.ravel() * unit).reshape(shape)[:, :, None]).ravel()
 
         turned = ((newton.standardise(start).ravel() / unit).reshape(shape)[:, None] @ lower).ravel()
         options: Any = {"maxiter": most, "gtol": GRADIENT, "ftol": DECREASE}
-        return newton.raw(
-            straighten(minimize(evaluate, turned, jac=True, method="L-BFGS-B", options=options).x)
-        )
+        found = minimize(evaluate, turned, jac=True, method="L-BFGS-B", options=options)
+        return newton.raw(straighten(found.x))
 
 
 def at_cut(parameters: Floats, cut: float) -> Floats:
@@ -426,9 +422,7 @@ def at_cut(parameters: Floats, cut: float) -> Floats:
 
 # ---- Points: compromises between accuracy and equal rates, what they are made of, and which is the best bargain
 
-WORTH = (
-    12.0  # times its size in gap: what a point of accuracy is worth, where nobody said; 8 to 40 choose alike
-)
+WORTH = 12.0  # times its size in gap: what a point of accuracy is worth; 8 to 40 choose alike
 SURE = 1.645  # standard errors: one-sided, at 95 %
 
 

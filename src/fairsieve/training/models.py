@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,11 +174,8 @@ class AutogradTrainer(Trainer):
         if spec.evaluation is not None:
             self.shown = torch.from_numpy(spec.evaluation.features).to(self.device, first.dtype)
         self.loss = settings.loss or cross_entropy
-        self.optimizer: torch.optim.Optimizer = (
-            torch.optim.Adam(self.model.parameters(), lr=settings.learning_rate)
-            if settings.optimizer is None
-            else settings.optimizer(self.model.parameters())
-        )
+        make = settings.optimizer or partial(torch.optim.Adam, lr=settings.learning_rate)
+        self.optimizer: torch.optim.Optimizer = make(self.model.parameters())
         self.random: State = {}
         self.best: tuple[float, list[State]] = (-np.inf, [])  # of the epochs after the warm-up, as they began
         self.last: list[State] = []  # after each of the epochs whose predictions are averaged

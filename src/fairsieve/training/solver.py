@@ -232,14 +232,10 @@ class _Solver:
             stopped = "cost"
         elif self.budget.is_spent:
             stopped = "limit"
-        elif (
-            self.settings.tolerance is None
-        ):  # constraints might reach it, and nobody asked for what they cost
+        elif self.settings.tolerance is None:  # constraints might reach it; nobody asked for what they cost
             stopped = "cost"
-        held_out = bool(self.first)
-        return Solution(
-            points, natural, plain, chosen, self.tolerance, stopped, self.budget.done, held_out, together
-        )
+        found = points, natural, plain, chosen, self.tolerance, stopped
+        return Solution(*found, self.budget.done, bool(self.first), together)
 
     def explore(self) -> None:
         """Find points of both kinds."""
@@ -252,10 +248,7 @@ class _Solver:
         for point in self.reweigh(start):
             self.keep(point)
             best = min(best, point, key=lambda each: each.gap)
-        for point in search_ratios(
-            best, self.train_at, self.natural, self.settings, self.tolerance, self.budget
-        ):
-            self.keep(point)
+        self.search(best)
         # A model under constraints fits the very gaps that it is judged by: on larger tables it cost accuracy, and
         # narrowed nothing on new rows that weights did not. So it is for named tolerances that weights do not reach.
         if not self.is_met and self.settings.tolerance is not None:
@@ -306,20 +299,22 @@ class _Solver:
         self.found.append(self.judge(strip(point.models), point.ratios, effective=point.effective))
         return self.found[-1]
 
+    def search(self, start: Point) -> None:
+        """Move weights between cells from a point on, and keep what is found."""
+        asked = self.settings, self.tolerance, self.budget
+        for point in search_ratios(start, self.train_at, self.natural, *asked):
+            self.keep(point)
+
     def go_on(self, coarse: Solution, plain: Point) -> None:
         """Measure what was found on a part of the rows again, on all, and train its choice on them."""
         self.budget.done = coarse.n_iter
         for point in [coarse.natural, *coarse.points]:
             model = point.models[0]
             if model.limit is not EVERYTHING:
-                model = model._replace(
-                    masses=self.find_limit(self.sides[0].newton, model.parameters, point.ratios)[1]
-                )
-            self.found.append(
-                replace(
-                    self.judge([model], point.ratios), effective=point.effective, lagrangian=point.lagrangian
-                )
-            )
+                masses = self.find_limit(self.sides[0].newton, model.parameters, point.ratios)[1]
+                model = model._replace(masses=masses)
+            judged = self.judge([model], point.ratios, effective=point.effective)
+            self.found.append(replace(judged, lagrangian=point.lagrangian))
         self.set_tolerance(self.found[0])
         points = front(self.found)
         together = [self.predict_together(plain, point) for point in points]
@@ -329,10 +324,7 @@ class _Solver:
             models = [end.models[0]._replace(curvature=self.plain_models[0].curvature)]
             state = self.train(models, end.ratios, most=5)
             self.keep(state)
-            for point in search_ratios(
-                state, self.train_at, self.natural, self.settings, self.tolerance, self.budget
-            ):
-                self.keep(point)
+            self.search(state)
         if not self.is_met and self.settings.tolerance is not None:
             able = [point for point in self.found if point.lagrangian is not None]
             fairest = min(able, key=lambda point: point.gap, default=None)
@@ -358,9 +350,8 @@ class _Solver:
         state = self.train(start, self.natural, most=1)
         while state.models[0].decrement > SETTLED and not self.budget.is_spent:
             self.budget.count()
-            state = self.train(
-                [model._replace(curvature=None) for model in state.models], self.natural, most=1
-            )
+            models = [model._replace(curvature=None) for model in state.models]
+            state = self.train(models, self.natural, most=1)
         return state
 
     def reweigh(self, start: Point) -> Iterator[Point]:
@@ -374,9 +365,7 @@ class _Solver:
             if not self.budget.is_spent:
                 self.budget.count()
                 ratios = self.natural ** (1 - share) * wanted**share
-                yield self.train(
-                    start.models, ratios / np.maximum(ratios.sum(axis=1, keepdims=True), 1e-300), most=5
-                )
+                yield self.train(start.models, _shares(ratios), most=5)
 
     def train_at(self, state: Point, ratios: Floats) -> Point:
         """Take a few steps with other ratios."""
@@ -389,9 +378,8 @@ class _Solver:
             limit, masses = self.find_limit(side.newton, start, ratios)
             table = ratios * masses.sum(axis=1, keepdims=True) / np.maximum(masses, 1e-300)
             rows = side.newton.rows.select(start, limit)
-            step = side.newton.minimise(
-                np.where(masses > 0, table, 0.0), rows, start, curvature, most, PRECISION
-            )
+            table[masses <= 0] = 0.0
+            step = side.newton.minimise(table, rows, start, curvature, most, PRECISION)
             trained.append(Model(*step, limit, masses))
         return self.judge(trained, ratios, by_selection=True)
 
@@ -421,21 +409,14 @@ class _Solver:
     def constrain(self, natural: Point, end: Point | None = None) -> Iterator[Point]:
         """Constrain the gaps ever more tightly, from the model with natural ratios, or as a point was constrained."""
         settings, groups = self.settings, self.settings.named_groups
-        sides = [
-            Constrained(
-                side.newton,
-                side.newton.rows.select(model.parameters, model.limit),
-                side.table,
-                settings.rates,
-                groups,
-            )
-            for side, model in zip(self.sides, natural.models, strict=True)
-        ]
+        sides = []
+        for side, model in zip(self.sides, natural.models, strict=True):
+            rows = side.newton.rows.select(model.parameters, model.limit)
+            sides.append(Constrained(side.newton, rows, side.table, settings.rates, groups))
         models = (end or natural).models
         newton, total = sides[0].newton, float(natural.counts.sum())
-        metric = newton.factor(
-            sides[0].train, newton.standardise(natural.models[0].parameters), np.ones_like(self.natural)
-        )
+        start = newton.standardise(natural.models[0].parameters)
+        metric = newton.factor(sides[0].train, start, np.ones_like(self.natural))
         sums = sides[0].table.judged.score_moments(natural.models[0].parameters)
         spread = float(np.sqrt(max(sums[2] / sums[0] - (sums[1] / sums[0]) ** 2, 1e-300)))
         none = np.zeros((len(settings.rates.rates), groups, groups))
@@ -493,9 +474,8 @@ class _Solver:
         models, shift = [], self.sides[0].table.given.shift
         for model in point.models[: len(self.sides)]:
             parameters = model.parameters.copy()
-            parameters[:, -1] += parameters[:, :-1] @ np.broadcast_to(
-                shift - point.shift, parameters.shape[1] - 1
-            )
+            apart = np.broadcast_to(shift - point.shift, parameters.shape[1] - 1)
+            parameters[:, -1] += parameters[:, :-1] @ apart
             models.append(model._replace(parameters=parameters))
         again = self.judge(models, point.ratios, effective=point.effective)
         return replace(again, lagrangian=point.lagrangian)
@@ -549,12 +529,10 @@ class _Solver:
         """Count what two models predict together, (classes, groups, plain, other)."""
         if point in self.counted:
             return self.counted[point]
-        pairs = zip(
-            self.sides[self.first :], plain.models[self.first :], point.models[self.first :], strict=True
-        )
+        judged = (each[self.first :] for each in (self.sides, plain.models, point.models))
         tables = [
             side.shown.judged.confusion(at_cut(a.parameters, plain.cut), at_cut(b.parameters, point.cut))
-            for side, a, b in pairs
+            for side, a, b in zip(*judged, strict=True)
         ]
         self.counted[point] = self.add_up(tables)
         return self.counted[point]

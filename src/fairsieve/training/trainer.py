@@ -137,14 +137,8 @@ class Trainer(ABC):
         cells = self.plan.cells
         by_cell = np.zeros((self.settings.epochs, cells.counts.size))
         by_class = np.zeros((*by_cell.shape, cells.shape[0]))
-        self.recording = Recording(
-            cell_losses=by_cell,
-            ratios=by_cell.copy(),
-            counts=by_cell.astype(np.int64),
-            tables=by_class,
-            selected_tables=by_class.copy(),
-            evaluation_tables=by_class.copy(),
-        )
+        tables = by_class, by_class.copy(), by_class.copy()
+        self.recording = Recording(by_cell, by_cell.copy(), by_cell.astype(np.int64), *tables)
 
     @property
     def done(self) -> int:

@@ -492,17 +492,13 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
     rows = name_rows(table.name, table.rows[odd], EXAMPLES)
     shown = ", ".join(repr(value) for value in values[:EXAMPLES]) + (" …" if len(values) > EXAMPLES else "")
     texts = "1 text" if len(odd) == 1 else f"{len(odd):,} texts"
-    otherwise = (
-        ""
-        if decided
-        else f", or {spell('--categories', name, quote=True)} to take the whole column as categories"
-    )
+    otherwise = f", or {spell('--categories', name, quote=True)} to take the whole column as categories"
     other, style = (".", "point") if table.reading.decimal == "," else (",", "comma")
     all_other = all(number_style(value) == style for value in values)
     ways = f"add {spell('--decimal', other)} if they have a decimal {style}, or " if all_other else ""
     raise InvalidInputError(
         f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {rows}). Correct those, or {ways}"
-        f"add {spell('--missing', values[0], quote=True)} to take such a value as missing{otherwise}"
+        f"add {spell('--missing', values[0], quote=True)} to take such a value as missing{'' if decided else otherwise}"
     )
 
 
