@@ -15,8 +15,9 @@ import numpy as np
 from fairsieve.benchmark.methods import combinations
 from fairsieve.benchmark.problems import make_problem
 from fairsieve.benchmark.records import Record, fingerprint
-from fairsieve.benchmark.run import fold_scores, package_versions, pick, run_one
+from fairsieve.benchmark.run import PACKAGES, fold_scores, pick, run_one
 from fairsieve.benchmark.workers import Work, run_and_record
+from fairsieve.errors import installed_versions
 from fairsieve_reproduction.experiments import Experiment, Results, Scope
 from fairsieve_reproduction.methods.registry import METHODS
 
@@ -143,7 +144,7 @@ def _choose_once(experiment: Experiment, scope: Scope, pace: dict[str, float] | 
     return {
         "run": fingerprint(asked),
         "settings": asked,
-        "versions": package_versions(),
+        "versions": installed_versions(PACKAGES),
         "hyperparameters": options[best],
         "tuning_seconds": round(time.process_time() - started, 4),
         "candidates": [

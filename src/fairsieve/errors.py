@@ -19,8 +19,8 @@ Messages name the parameter, the rule, the value that broke it, and the way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
@@ -224,6 +224,18 @@ def require(name: str, *, purpose: str) -> Any:
         return import_module(name)
     except ImportError:
         raise missing(name, purpose=purpose) from None
+
+
+def installed_versions(names: Iterable[str]) -> dict[str, str]:
+    """Name the versions of Python and of those packages that are installed, on which results depend."""
+    import platform  # late, as the next one: fairsieve is imported fast
+    from importlib import metadata
+
+    versions = {"python": platform.python_version()}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def missing(name: str, *, purpose: str) -> MissingExtraError:

@@ -53,7 +53,6 @@ def cells_html(title: str, cells: Any, shares: Any, heads: tuple[str, str], line
     for i, j in zip(*cells.counts.nonzero(), strict=True):
         group, share = cells.groups[j], float(shares[i, j])
         told = Bar(share, f"{share:.1%}") if share == share else "unknown"
-        rows.append(
-            [cells.classes[i], "no group" if group is None else group, f"{cells.counts[i, j]:,}", told]
-        )
+        group = "no group" if group is None else group
+        rows.append([cells.classes[i], group, f"{cells.counts[i, j]:,}", told])
     return table_html(title, ["class", "group", *heads], rows, lines)

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from fairsieve.errors import InvalidInputError, spell
+from fairsieve.errors import InvalidInputError, require, spell
 
 Value = TypeVar("Value")
 
@@ -141,6 +141,19 @@ def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
             f"{shown(value)}{closest_hint(value, choices)}"
         )
     return value
+
+
+def check_device(device: Any) -> Any:
+    """Check that torch can use a device here; return torch."""
+    torch = require("torch", purpose=f"training on the device {shown(device)}")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:  # as torch tells of what it lacks
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise InvalidInputError(
+            f"device must be one that torch has; got {shown(device)} ({reason}): leave device out to train on the CPU"
+        ) from None
+    return torch
 
 
 def closest_hint(value: Any, choices: Iterable[Any]) -> str:

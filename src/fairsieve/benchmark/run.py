@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +23,7 @@ from fairsieve.benchmark.problems import (
 )
 from fairsieve.benchmark.records import Record, fingerprint, read_results
 from fairsieve.benchmark.workers import run_and_record
-from fairsieve.errors import FairsieveError
+from fairsieve.errors import FairsieveError, installed_versions
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import shuffled_places
 from fairsieve.selection.cells import Floats, Integers
@@ -192,7 +190,7 @@ def run_one(comparison: Comparison, method: Method, seed: int) -> Record:
     problem = comparison.problem(seed)
     asked = comparison.run_settings(method, seed)
     record: Record = {"run": fingerprint(asked), "settings": asked, "checksum": problem.checksum}
-    record["versions"] = package_versions()
+    record["versions"] = installed_versions(PACKAGES)
     try:
         return record | _train_and_measure(comparison, method, problem, seed)
     except FairsieveError as error:
@@ -243,14 +241,3 @@ def _measured(predicted: NDArray[Any], kept: Integers, problem: NoisyProblem) ->
         "metrics": {name: round(float(value), 6) for name, value in measures.items()},
         "attacked": {str(name): float(share) for name, share in shares if share > 0},
     }
-
-
-def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide a run's numbers."""
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # numba is optional
-            continue
-    return versions

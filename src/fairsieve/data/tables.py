@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.data.sources import locate
+from fairsieve.data.sources import AnyPath, locate
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -90,7 +89,7 @@ Condition = Literal["obesity", "diabetes"]
 
 
 def load_adult(
-    path: str | os.PathLike[str] | None = None,
+    path: AnyPath | None = None,
     *,
     sensitive: Literal["sex", "race"] = "sex",
     source: Literal["pypi", "openml"] = "pypi",
@@ -137,9 +136,7 @@ def load_adult(
     return _samples(features, label, table[sensitive], names, ADULT_VALUES[sensitive])
 
 
-def read_adult(
-    path: str | os.PathLike[str] | None = None, *, check: bool = True
-) -> tuple[Path, pd.DataFrame]:
+def read_adult(path: AnyPath | None = None, *, check: bool = True) -> tuple[Path, pd.DataFrame]:
     """Find and read all rows, gaps ("?") included; return the folder too."""
     if path is not None and Path(path).is_file():
         raise InvalidInputError(
@@ -153,10 +150,7 @@ def read_adult(
 
 
 def load_compas(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    sensitive: Literal["sex", "race"] = "sex",
-    check: bool = True,
+    path: AnyPath | None = None, *, sensitive: Literal["sex", "race"] = "sex", check: bool = True
 ) -> Samples:
     """Load COMPAS: 5,278 people, ten 0/1 features, label 1 for recidivism within two years.
 
@@ -196,7 +190,7 @@ def load_compas(
 
 
 def load_german(
-    path: str | os.PathLike[str] | None = None,
+    path: AnyPath | None = None,
     *,
     sensitive: Literal["sex"] = "sex",
     source: Literal["pypi", "openml"] = "pypi",

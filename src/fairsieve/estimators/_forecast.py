@@ -55,9 +55,8 @@ def group_chances(
     classes = chances.shape[1]
     spread = features.std(axis=0)
     columns = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    columns = np.hstack(
-        [columns, np.log(np.maximum(chances[:, 1:], 1e-6) / np.maximum(chances[:, :1], 1e-6))]
-    )
+    odds = np.maximum(chances[:, 1:], 1e-6) / np.maximum(chances[:, :1], 1e-6)
+    columns = np.hstack([columns, np.log(odds)])
     chances_by_group = np.zeros((len(labels), classes, count))
     for seen, tested in folds:
         part = seen[np.linspace(0, len(seen) - 1, min(len(seen), LEARNT_FROM)).astype(np.int64)]

@@ -212,11 +212,9 @@ class TrainingTask:
 
     def under(self, labels: NDArray[Any], rows: Rows) -> TrainingTask:
         """Return the task of fitting to some rows, ascending and some more than once, under other labels."""
-        options = {
-            name: select_rows(value, rows, len(self.labels)) for name, value in self.fit_params.items()
-        }
+        params = {name: select_rows(value, rows, len(self.labels)) for name, value in self.fit_params.items()}
         own = None if self.own is None else self.own[rows]
-        return replace(self, X=_safe_indexing(self.X, rows), labels=labels, fit_params=options, own=own)
+        return replace(self, X=_safe_indexing(self.X, rows), labels=labels, fit_params=params, own=own)
 
     def fit(self, weights: Floats | None, rows: Rows | None = None) -> FittedCopy:
         """Fit a copy to ``rows``; None stands for all rows, or for equal weights.

@@ -424,17 +424,15 @@ class Arrangement:
         low, high = features.min(axis=0), features.max(axis=0)
         share = (features - low) / np.where(high > low, high - low, 1.0)
         # Columns are known by their moments and, as several may hold as many ones, by the rows that have these.
-        columns = np.lexsort(
-            [_rounded(each) for each in (spread @ share, weights @ share**2, weights @ share)]
-        )
+        moments = spread @ share, weights @ share**2, weights @ share
+        columns = np.lexsort([*map(_rounded, moments)])
         columns = columns[(high > low)[columns]] if (high > low).any() else columns
         masses = [_rounded(_count(cells.group_codes, each, cells.shape[1])) for each in (spread, weights)]
         groups = np.lexsort([*masses, np.arange(cells.shape[1]) >= cells.named_groups])
         rank = np.argsort(groups)
         factors = hash_array(np.arange(len(columns)), categorize=False) | np.uint64(1)
-        whole = hash_array(
-            np.ascontiguousarray(features[:, columns]).view(np.uint64) @ factors, categorize=False
-        )
+        values = np.ascontiguousarray(features[:, columns]).view(np.uint64)
+        whole = hash_array(values @ factors, categorize=False)
         keys = labels, rank[cells.group_codes], cells.label_codes, whole, content
         order = np.lexsort(keys)
         differs = np.ones(len(order), bool)
@@ -446,13 +444,10 @@ class Arrangement:
     def arrange(self, checked: Checked) -> Checked:
         """Return different rows by the codes of their labels and groups."""
         data, cells = checked.data, checked.data.cells
-        samples = Samples(
-            data.features[self.first][:, self.columns],
-            cells.label_codes[self.first],
-            self.rank[cells.group_codes[self.first]],
-            classes=list(range(cells.shape[0])),
-            group_values=list(range(cells.shape[1])),
-        )
+        classes, groups = (list(range(count)) for count in cells.shape)
+        codes = cells.label_codes[self.first], self.rank[cells.group_codes[self.first]]
+        features = data.features[self.first][:, self.columns]
+        samples = Samples(features, *codes, classes=classes, group_values=groups)
         weights = np.ones(len(data)) if checked.weights is None else checked.weights
         counts = _count(self.place, weights, len(self.first))
         return Checked(samples, counts, np.arange(len(self.first)), len(self.first))

@@ -281,11 +281,10 @@ class FairRobustClassifier(FairEstimator):
         if can_choose and verified is not None and verified.enough and (verified.codes < 0).any():
             solution = self._keep_fairer(checked, rows, settings, solution)
         if rows.arrangement is not None:
-            solution = rows.arrangement.restore(
-                solution, rows.looked_at, cast("LinearRows", rows.roles.given)
-            )
+            given = cast("LinearRows", rows.roles.given)
+            solution = rows.arrangement.restore(solution, rows.looked_at, given)
         self._remember(solution, settings, checked, clean_ratio)
-        self._list_doubted(table, checked, rows, solution)
+        self._set_doubts(table, checked, rows, solution)
         self._tell()
         if self.stopped_ == "met" and self.tolerance is not None and solution.held_out:
             error = max((gap.error for gap in self._gaps[:1]), default=0.0)
@@ -383,9 +382,7 @@ class FairRobustClassifier(FairEstimator):
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.chosen)
 
-    def _list_doubted(
-        self, table: PartTable | None, checked: Checked, rows: _Rows, solution: Solution
-    ) -> None:
+    def _set_doubts(self, table: PartTable | None, checked: Checked, rows: _Rows, solution: Solution) -> None:
         """List the labels to check and the rows that were believed, for each point where each selected its own."""
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
         by_natural = self.is_plain_ or solution.chosen.lagrangian is not None

@@ -200,13 +200,11 @@ def _draw_labels(
     return classes[codes], np.where(codes == given, np.arange(len(labels)), first[codes])
 
 
-def _draw_rows(
-    selector: Any, y: ArrayLike, sensitive_features: Any, seed: int, selected: Integers
-) -> Integers:
+def _draw_rows(selector: Any, y: ArrayLike, groups: Any, seed: int, selected: Integers) -> Integers:
     """Draw as many rows as were selected, those of each cell in proportion to its ratio."""
     samples = np.shape(y)[0]
     known: Any = {"classes": list(selector.classes_), "group_values": selector.sensitive_values_}
-    cells = Cells.of(y, check_groups(sensitive_features, samples), missing="own", **known)
+    cells = Cells.of(y, check_groups(groups, samples), missing="own", **known)
     selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
     shares = batch_shares(selector.ratios_, counts, len(selected))

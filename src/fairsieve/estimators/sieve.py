@@ -290,7 +290,7 @@ class SieveClassifier(FairEstimator):
             features=data.features,
             folds=folds,
             pairs=[(entries.find(seen), entries.find(tested)) for seen, tested in folds],
-            cleaning=self._propose_cleaning(checked, entries, folds, seed),
+            cleaning=self._propose(checked, entries, folds, seed),
             predict=out_of_fold,
             n_jobs=self.n_jobs,
         )
@@ -343,9 +343,7 @@ class SieveClassifier(FairEstimator):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
-    def _propose_cleaning(
-        self, checked: Checked, entries: Entries, folds: Folds, seed: int
-    ) -> Cleaning | None:
+    def _propose(self, checked: Checked, entries: Entries, folds: Folds, seed: int) -> Cleaning | None:
         """Propose the least believable labels, where no label is known to be wrong; a linear model finds them.
 
         It takes a part of the time of one fit, and what it proposes is tried by the classifier.

@@ -459,7 +459,7 @@ class _Estimation:
         right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
         verdict = Credibility(True, "learnt", {"checks": int((verified.codes >= 0).sum())})
         found = float(np.clip(right, *interval)), interval, verdict, true_class, rates.flip_rates
-        checks = {"verified_codes": verified.codes, "verified_weight": verified.weight}
+        checks: Any = {"verified_codes": verified.codes, "verified_weight": verified.weight}
         return self.build(*found, verified=rates, unseen=unseen, **checks)
 
     def _rule(self, model: FlipModel, design: Callable[[Floats, Codes], Floats]) -> Rule:

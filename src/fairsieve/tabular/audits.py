@@ -87,10 +87,8 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     if parts is None:
         suspects = _list_wrong(part, estimate)
     else:
-        suspects, listed, count = parts.audit(table, rule if estimate.credible else None)
-        if count > len(suspects):
-            told = f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."
-            warned = [told, *warned]
+        suspects, listed, more = parts.audit(table, rule if estimate.credible else None)
+        warned = [*more, *warned]
     leaks = [repr(name) for name in problem.train.values if name not in part.values]
     if leaks:
         told = f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer."

@@ -13,24 +13,14 @@ import functools
 import inspect
 import json
 import re
+import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    NamedTuple,
-    Required,
-    TypedDict,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, TypeVar
 
 from fairsieve import validation
 from fairsieve.errors import InvalidInputError, spell
@@ -370,14 +360,14 @@ def recorded(value: Any) -> Any:
 @functools.cache
 def settings_of(command: str = "train") -> dict[str, Setting]:
     """List the settings of a command; training takes all. ``data`` is none."""
-    taken, hints = {}, get_type_hints(TableSettings)
+    taken, hints = {}, typing.get_type_hints(TableSettings)
     for one in fields(TableSettings)[1:]:
         setting, hint = one.metadata["setting"], hints[one.name]
-        choices = get_args(hint) if isinstance(hint, UnionType) else (hint,)  # such as float | None
+        choices = typing.get_args(hint) if isinstance(hint, UnionType) else (hint,)  # such as float | None
         kind = choices[0] if choices[0] in (int, float, bool) and choices[1:] in ((), (NoneType,)) else str
         kind = Path if setting.metavar == "FILE" else kind
         if one.name in ARGUMENTS[command].__annotations__:
-            taken[one.name] = setting._replace(kind=kind, many=get_origin(hint) is Sequence)
+            taken[one.name] = setting._replace(kind=kind, many=typing.get_origin(hint) is Sequence)
     return taken
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -16,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from fairsieve.errors import installed_versions
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import judge
 from fairsieve.metrics import Score
@@ -236,9 +234,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
     listed, more = None, []
     if problem.parts is not None and trained.rows is not None:
         report("listing the labels to check")
-        suspects, listed, count = problem.parts.strongest(trained.rows)
-        if count > len(suspects):
-            more = [f"{count:,} labels look wrong in all; the {len(suspects):,} likeliest are listed."]
+        suspects, listed, more = problem.parts.strongest(trained.rows)
     prepared = trained.plain.model["prepare"]  # the page of a run names nobody
     new = notes_on_new(measured.part.values, prepared, quoted=False) if asked.test_file is not None else []
     named, told = None if estimate is None else named_estimate(estimate, problem.train), None
@@ -259,7 +255,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         dropped=_dropped_cells(problem.train, trained, doubted),
         listed=listed,
         notes=[*more, *problem.notes, *new, *trained.notes],
-        versions=_versions(),
+        versions=installed_versions(VERSIONS),
         verified=told,
         seconds=time.perf_counter() - started,  # the last that is computed
     )
@@ -416,12 +412,3 @@ def _dropped_cells(part: TablePart, trained: TrainedModels, suspects: pd.DataFra
         for (label, group), count, out, looks_wrong, share, weight in rest
         if count
     ]
-
-
-def _versions() -> dict[str, str]:
-    """Name the versions of what a result depends on, where it is installed."""
-    versions = {"python": platform.python_version()}
-    for name in VERSIONS:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions

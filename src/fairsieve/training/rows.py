@@ -24,10 +24,9 @@ import threadpoolctl  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fairsieve.errors import InvalidInputError, require
 from fairsieve.samples import Samples, dense, draw_rows
 from fairsieve.selection.cells import Floats, Integers
-from fairsieve.validation import is_tensor
+from fairsieve.validation import check_device, is_tensor
 
 
 class LossLimit(NamedTuple):
@@ -277,14 +276,7 @@ class LinearRows:
         """Return the rows on a device of torch; in memory when None."""
         if device in (None, "cpu"):
             return self
-        torch = require("torch", purpose=f"training on the device {device!r}")
-        try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError, TypeError) as error:  # as torch tells of what it lacks
-            reason = str(error).partition("\n")[0]
-            raise InvalidInputError(
-                f"device must be one that torch has; got {device!r} ({reason}): leave device out to train on the CPU"
-            ) from None
+        torch = check_device(device)
         arrays = dense(self.features), self.labels, self.groups, self.weights
         features, labels, groups, weights = (torch.tensor(values, device=device) for values in arrays)
         return LinearRows(features, labels, groups, self.shape, weights, shift=self.shift)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from fairsieve.errors import InvalidInputError, require
+from fairsieve.errors import InvalidInputError
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Floats
@@ -16,6 +16,7 @@ from fairsieve.selection.select import count_budget
 from fairsieve.validation import (
     check_at_least,
     check_choice,
+    check_device,
     check_positive,
     check_share,
     closest_hint,
@@ -141,19 +142,7 @@ class Settings:
             if value is not None and not callable(value):
                 raise InvalidInputError(f"{name} must be None or a function; got {shown(value)}")
         if self.device not in (None, "cpu"):
-            _check_device(self.device)
-
-
-def _check_device(device: Any) -> None:
-    """Refuse a device that torch cannot use here."""
-    torch = require("torch", purpose=f"training on the device {shown(device)}")
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        said = str(error).splitlines()[0].rstrip(".")
-        raise InvalidInputError(
-            f"device must be one that torch can use here, such as 'cpu'; got {shown(device)} ({said}): leave it out"
-        ) from None
+            check_device(self.device)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -48,6 +48,9 @@ COMPACT = {"row": np.uint32, "label": np.uint8, "suggested": np.uint8, "group": 
 NOBODY = pd.DataFrame(columns=["row", "label", "suggested", "loss", "probability", "group", "doubt", "piece"])
 
 
+Suspects = tuple[pd.DataFrame, InputTable, list[str]]  # named, with their rows, and how many more there are
+
+
 class Layout(NamedTuple):
     """What becomes of a piece's rows.
 
@@ -234,7 +237,7 @@ class Partitions:
         same = self.asked.reading, self.formats, rest, hashes
         return np.concatenate(self._ask("copies", find_hashes, *same))
 
-    def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> tuple[pd.DataFrame, InputTable, int]:
+    def strongest(self, table: PartTable, most: int = MOST_SUSPECTS) -> Suspects:
         """List the rows of all parts whose labels are the likeliest wrong, with what stands in them.
 
         Returns
@@ -246,34 +249,28 @@ class Partitions:
             How many there are in all.
         """
         most = min(most, table.most)
-        listings = table.parts.call(
-            "suspects", list_strongest, table.view, table.model, most + len(self.checked)
-        )
+        asked = table.view, table.model, most + len(self.checked)
+        listings = table.parts.call("suspects", list_strongest, *asked)
         return self._name(listings, most, table.most)
 
-    def audit(self, table: PartTable, rule: Rule | None) -> tuple[pd.DataFrame, InputTable, int]:
+    def audit(self, table: PartTable, rule: Rule | None) -> Suspects:
         """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
         if rule is None:
             listings: list[Any] = []
         else:
             rows = table.parts.believe(rule)
             listings = rows.call("suspects", list_wrong, MOST_SUSPECTS + len(self.checked))
-        told, listed, count = self._name(listings, MOST_SUSPECTS, table.parts.samples)
-        return told.drop(columns="loss"), listed, count
+        told, listed, notes = self._name(listings, MOST_SUSPECTS, table.parts.samples)
+        return told.drop(columns="loss"), listed, notes
 
-    def _name(
-        self, listings: Sequence[tuple[int, pd.DataFrame]], most: int, limit: int
-    ) -> tuple[pd.DataFrame, InputTable, int]:
+    def _name(self, listings: Sequence[tuple[int, pd.DataFrame]], most: int, limit: int) -> Suspects:
         """Merge what parts list, without rows that somebody checked, and name rows, labels and groups."""
         frames = [each.assign(piece=place) for place, (_, each) in enumerate(listings)] or [NOBODY]
-        doubted = pd.concat(frames, ignore_index=True).sort_values(
-            ["doubt", "loss"], ascending=False, kind="stable"
-        )
+        surest: Any = {"by": ["doubt", "loss"], "ascending": False, "kind": "stable"}
+        doubted = pd.concat(frames, ignore_index=True).sort_values(**surest)
         doubted = doubted[: most + len(self.checked)].sort_values(["piece", "row"])
         listed = self._fetch(doubted)
-        doubted = doubted.assign(id=listed.rows).sort_values(
-            ["doubt", "loss"], ascending=False, kind="stable"
-        )
+        doubted = doubted.assign(id=listed.rows).sort_values(**surest)
         checked = doubted["id"].isin(self.checked)
         doubted, names = doubted[~checked][:most], [*self.groups.names, None]
         coded = {"label": self.labels.classes, "suggested": self.labels.classes, "group": names}
@@ -283,7 +280,8 @@ class Partitions:
         told = doubted.assign(row=doubted["id"], **named).rename(columns={"suggested": "suggested_label"})
         told = told[["row", "label", "suggested_label", "loss", "probability", "group"]]
         count = min(sum(each for each, _ in listings) - int(checked.sum()), limit)
-        return told.reset_index(drop=True), listed, count
+        more = f"{count:,} labels look wrong in all; the {len(told):,} likeliest are listed."
+        return told.reset_index(drop=True), listed, [more] if count > len(told) else []
 
     def _fetch(self, doubted: pd.DataFrame) -> InputTable:
         """Read rows again, as they stand in their files; they are sorted by ``piece`` and ``row``, and get numbers."""
@@ -292,12 +290,11 @@ class Partitions:
         same = map(repeat, (self.asked.reading, self.labels))
         read = self.engine.ask("suspects", read_rows, *columns, chosen.values(), *same)
         none = replace(self.sample.table.take(np.zeros(0, int)), notes=[])
-        index = [
-            none.rows,
-            *(rows + self.bases[place] for place, (_, rows) in zip(chosen, read, strict=True)),
-        ]
+        numbers = [rows + self.bases[place] for place, (_, rows) in zip(chosen, read, strict=True)]
         release_memory()
-        return join_tables(self.source.name, [none, *(table for table, _ in read)], np.concatenate(index))
+        return join_tables(
+            self.source.name, [none, *(table for table, _ in read)], np.concatenate([none.rows, *numbers])
+        )
 
 
 # ---- what is asked of a piece, where it is

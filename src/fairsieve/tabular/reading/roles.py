@@ -110,13 +110,12 @@ def find_labels(table: InputTable, column: str, positive: str | None = None) -> 
         )
     if positive is None:
         return Labels(column, classes, classes[-1] if len(classes) == 2 else None)
-    named = next(
-        (name for name in (positive.strip(), exact_value(positive.strip())) if name in classes), None
-    )
+    positive = positive.strip()
+    named = next((name for name in (positive, exact_value(positive)) if name in classes), None)
     if named is None:
         raise InvalidInputError(
             f"{spell('--positive')} must be a value of {column!r}; got "
-            f"{positive.strip()!r}{closest_hint(positive.strip(), classes) or '.'} Its values are {', '.join(classes)}"
+            f"{positive!r}{closest_hint(positive, classes) or '.'} Its values are {', '.join(classes)}"
         )
     return Labels(column, classes, named)
 
