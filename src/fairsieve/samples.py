@@ -350,10 +350,8 @@ def find_alike(values: Sequence[Any]) -> list[list[Any]]:
 def _reading(text: str) -> str:
     """Return a text as it is read aloud: composed, without invisible characters, single spaces, without case."""
     composed = unicodedata.normalize("NFKC", text)
-    visible = "".join(
-        sign for sign in composed if unicodedata.category(sign) not in ("Cf", "Cc") or sign.isspace()
-    )
-    return " ".join(visible.casefold().split())
+    kept = (sign for sign in composed if unicodedata.category(sign) not in ("Cf", "Cc") or sign.isspace())
+    return " ".join("".join(kept).casefold().split())
 
 
 def warn_of_alike(cells: Cells) -> None:

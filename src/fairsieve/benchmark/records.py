@@ -65,9 +65,8 @@ def _is_recorded(file: BinaryIO, record: Record) -> bool:
     name, content = json.dumps(record.get("run")).encode(), file.read()
     candidates = (_parsed(line) for line in content.splitlines() if name in line) if name in content else ()
     same = [old for old in candidates if old is not None and old["run"] == record.get("run")]
-    return any(
-        (_is_result(old), "error" not in old) >= (_is_result(record), "error" not in record) for old in same
-    )
+    rank = _is_result(record), "error" not in record
+    return any((_is_result(old), "error" not in old) >= rank for old in same)
 
 
 def read_results(path: Path) -> Iterator[Record]:

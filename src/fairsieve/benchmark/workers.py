@@ -153,9 +153,8 @@ def _report_loss(error: Exception, losses: int, left: int, path: Path) -> None:
             f"workers were lost {losses} times in a row, with {left} runs left ({reason}). What is finished is in "
             f"{path}: start again to continue, with fewer jobs if the memory ran out"
         ) from error
-    warnings.warn(
-        f"a worker was lost, and its runs are made again ({reason})", FairsieveWarning, stacklevel=3
-    )
+    told = f"a worker was lost, and its runs are made again ({reason})"
+    warnings.warn(told, FairsieveWarning, stacklevel=3)
 
 
 @contextmanager

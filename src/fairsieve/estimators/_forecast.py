@@ -14,7 +14,6 @@ the reductions of Agarwal et al. (2018) have it.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -145,9 +144,7 @@ class Forecast:
         alike = (self.joint * (wanted / np.maximum(cells, 1e-300))).sum(axis=2)
         rows = np.arange(len(alike))
         first, second = (self._score(weights).argmax(axis=1) for weights in (before, after))
-        return min(
-            float((chances[rows, first] - chances[rows, second]).mean()) for chances in (self.chances, alike)
-        )
+        return min(float((each[rows, first] - each[rows, second]).mean()) for each in (self.chances, alike))
 
     def gap(self, weights: Floats, start: Floats, table: Floats) -> float:
         """Forecast the widest gap, from what a model fitted with the weights ``start`` predicts out of fold."""
@@ -178,19 +175,16 @@ class Forecast:
             What that model predicts out of fold.
         """
         weights = start.copy()
-        low = 0.02 if self.shape[0] > 2 else -np.inf
-        bounds = [(low, None)] * weights.size
         for softness in np.array(SOFTNESS) * self._spread(start):
             error = self.rates.of(table)[0] - self._rates(start, softness)
-            weights = self._relax(weights, MARGIN * tolerance, error, softness, bounds)
+            weights = self._relax(weights, MARGIN * tolerance, error, softness)
         return weights
 
-    def _relax(
-        self, weights: Floats, tolerance: float, error: Floats, softness: float, bounds: Any
-    ) -> Floats:
+    def _relax(self, weights: Floats, tolerance: float, error: Floats, softness: float) -> Floats:
         """Minimise the forecast share of wrong predictions, by an augmented Lagrangian for the constraints."""
         place, high, low = self.pairs
         multipliers, penalty = np.zeros(len(place)), 2.0
+        bounds = [(0.02 if self.shape[0] > 2 else -np.inf, None)] * weights.size
 
         def excess(table: Floats) -> Floats:
             rates = self.rates.of(table)[0] + error

@@ -269,9 +269,8 @@ class SelectionDisplay:
     def __init__(
         self, weights: ArrayLike, ratios: ArrayLike, classes: Sequence[Any], groups: Sequence[Any]
     ) -> None:
-        cells = [
-            f"{label}, {'no group' if group is None else group}" for label in classes for group in groups
-        ]
+        names = ["no group" if group is None else group for group in groups]
+        cells = [f"{label}, {name}" for label in classes for name in names]
         self.weights, self.ratios = (pd.Series(np.ravel(values), cells) for values in (weights, ratios))
 
     @classmethod

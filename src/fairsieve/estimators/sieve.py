@@ -399,10 +399,8 @@ class SieveClassifier(FairEstimator):
             error = compare_models(joint, settings, believed=True, held_out=True).gap_error
             return max(self.tolerance_, error)
 
-        able = [
-            place for place, each in enumerate(rounds) if place and each.gap <= fairest.gap + unsure(each)
-        ]
-        return max(able, key=lambda place: (rounds[place].accuracy, -rounds[place].gap))
+        able = [each for each in rounds[1:] if each.gap <= fairest.gap + unsure(each)]
+        return rounds.index(max(able, key=lambda each: (each.accuracy, -each.gap)))
 
     def _choose(self, place: int) -> None:
         """Take another round."""

@@ -185,9 +185,8 @@ class DrawnRows(NamedTuple):
     def move(self, influence: Floats) -> Floats:
         """Compute by how much each draw moves what the rows have ``influence`` on, (draws, …), by their kinds."""
         kinds = self.kinds
-        sums = [
-            np.bincount(kinds.kind, each * kinds.judged.weights, len(kinds.masses)) for each in influence.T
-        ]
+        weighed = (influence * kinds.judged.weights[:, None]).T
+        sums = [np.bincount(kinds.kind, each, len(kinds.masses)) for each in weighed]
         means = np.stack(sums, axis=1) / np.maximum(kinds.masses, 1e-300)[:, None]
         return np.asarray((self.masses - kinds.masses) @ means)
 

@@ -328,10 +328,8 @@ def reasons_to_read(table: InputTable, formats: Mapping[str, ColumnFormat]) -> l
         elif one.kind == "numbers" and not all(map(NUMBER.fullmatch, texts)):
             reasons.append(f"{name!r} has numbers with signs or marks")
         elif one.kind == "categories":
-            other = (
-                not is_text(column) or all(map(NUMBER.fullmatch, texts)) or PANDAS_MISSING.intersection(texts)
-            )
-            if other or TRUTHS.issuperset(map(str.lower, texts)):
+            other = not is_text(column) or TRUTHS.issuperset(map(str.lower, texts))
+            if other or all(map(NUMBER.fullmatch, texts)) or PANDAS_MISSING.intersection(texts):
                 reasons.append(f"{name!r} has categories that pandas would not read as texts")
     return reasons
 

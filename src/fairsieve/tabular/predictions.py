@@ -95,9 +95,8 @@ class Predictions:
         if not is_frame(self.data):
             keep_inputs("--out", path, Path(str(self.data)))
         check_new("--out", path, force=force)
-        write_output(
-            path, predictions_csv(self.data, self.table, self.added, escape_formulas=escape_formulas)
-        )
+        content = predictions_csv(self.data, self.table, self.added, escape_formulas=escape_formulas)
+        write_output(path, content)
         return path
 
     def __repr__(self) -> str:
@@ -237,9 +236,8 @@ class PartPredictions:
                             continue
                         if target not in writers:
                             parquet = require("pyarrow.parquet", purpose="writing Parquet")
-                            writers[target] = opened.enter_context(
-                                parquet.ParquetWriter(target, content.schema)
-                            )
+                            writer = parquet.ParquetWriter(target, content.schema)
+                            writers[target] = opened.enter_context(writer)
                         writers[target].write_table(content)
 
 

@@ -491,9 +491,8 @@ def write_config(asked: TableSettings, command: str = "train", **more: Any) -> s
     for name, value in options.items():
         # A data frame has no name to read it from again.
         named = [one for one in value if isinstance(one, str | Path)] if isinstance(value, tuple) else value
-        options[name] = (
-            named if isinstance(named, list | Path) else None if name == "data" else recorded(named)
-        )
+        known = isinstance(named, list | Path)
+        options[name] = named if known else None if name == "data" else recorded(named)
     return write_options(command, {name: value for name, value in options.items() if value not in (None, [])})
 
 

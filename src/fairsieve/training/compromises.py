@@ -205,41 +205,32 @@ def search_ratios(
     budget : Budget
         Each training is one update.
     """
-    state = start
     lengths: dict[tuple[int, ...], float] = {}  # how far each move went
-    while state.gap > tolerance:
-        better = _improve(state, train_at, natural, settings, budget, lengths)
-        if better is None:
-            return
+
+    def improve(state: Trained) -> Trained | None:
+        """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
+        moves = list_moves(state.gaps[0], settings)
+        for move in sorted(moves, key=lambda move: -lengths.get(move, FIRST_MOVE)):
+            length, now = lengths.pop(move, FIRST_MOVE), state
+            while length >= LAST_MOVE and not budget.is_spent:
+                ratios = shift_ratios(now.ratios, natural, move, length)
+                if ratios is None:  # used up
+                    break
+                budget.count()
+                trial = train_at(now, ratios)
+                if trial.gap < state.gap:
+                    lengths[move] = length * GROWTH
+                    return trial
+                if trial.gap == state.gap:  # no prediction has changed yet
+                    now, length = trial, 2 * length
+                else:
+                    length /= 2
+        return None
+
+    state = start
+    while state.gap > tolerance and (better := improve(state)) is not None:
         state = better
         yield state
-
-
-def _improve(
-    state: Trained,
-    train_at: Callable[[Trained, Floats], Trained],
-    natural: Floats,
-    settings: SolverSettings,
-    budget: Budget,
-    lengths: dict[tuple[int, ...], float],
-) -> Trained | None:
-    """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
-    for move in sorted(list_moves(state.gaps[0], settings), key=lambda move: -lengths.get(move, FIRST_MOVE)):
-        length, now = lengths.pop(move, FIRST_MOVE), state
-        while length >= LAST_MOVE and not budget.is_spent:
-            ratios = shift_ratios(now.ratios, natural, move, length)
-            if ratios is None:  # used up
-                break
-            budget.count()
-            trial = train_at(now, ratios)
-            if trial.gap < state.gap:
-                lengths[move] = length * GROWTH
-                return trial
-            if trial.gap == state.gap:  # no prediction has changed yet
-                now, length = trial, 2 * length
-            else:
-                length /= 2
-    return None
 
 
 def list_moves(gap: RateGap, settings: SolverSettings) -> list[tuple[int, ...]]:

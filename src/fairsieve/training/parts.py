@@ -147,9 +147,8 @@ class DaskEngine:
         options = {} if self.client is None else {"scheduler": self.client}
         call = self.dask.delayed(function, pure=False, traverse=False)
         name = title.replace(" ", "-")
-        calls = [
-            call(*items, dask_key_name=f"{name}-{uuid.uuid4().hex}") for items in zip(*columns, strict=False)
-        ]
+        rows = zip(*columns, strict=False)
+        calls = [call(*items, dask_key_name=f"{name}-{uuid.uuid4().hex}") for items in rows]
         try:
             return list(run(*calls, **options))
         except (CancelledError, OSError, TimeoutError) as error:

@@ -550,12 +550,10 @@ def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
     here = table.format(name)
     if here == learnt or not column.notna().any():
         return
-    counts = (
-        used_texts(column) if is_text(column) else dict.fromkeys(map(str, column.dropna().unique()[:1]), 1)
-    )
+    texts = used_texts(column) if is_text(column) else [*map(str, column.dropna().unique()[:1])]
     # 5 may be € 5, but .7 is not 70 %.
     allowed = {*learnt.signs, "" if "%" not in learnt.signs else "%"}
-    odd = [text for text in counts if not ({sign for sign in SIGNS if sign in text} or {""}) <= allowed]
+    odd = [text for text in texts if not ({sign for sign in SIGNS if sign in text} or {""}) <= allowed]
     if odd:
         written = " or ".join(f"with {sign}" if sign else "without a sign" for sign in learnt.signs)
         raise InvalidInputError(
@@ -565,7 +563,7 @@ def _check_format(table: InputTable, name: str, learnt: ColumnFormat) -> None:
     if not table.reading.learnt or learnt.thousands or not here.thousands:
         return
     other = THOUSANDS[decimal]
-    marked = [text for text in counts if other in text]
+    marked = [text for text in texts if other in text]
     if all(AMBIGUOUS.fullmatch(_bare_number(text)) for text in marked):
         raise InvalidInputError(
             f"numbers in column {name!r} of {table.name} must be written as in training, where none had a "

@@ -483,12 +483,10 @@ class OneHot:
         return found
 
     def __rmatmul__(self, residuals: NDArray[Any]) -> Floats:
-        found = [np.asarray(np.atleast_2d(residuals) @ self.numbers, np.float64)]
+        rows = np.atleast_2d(residuals)
+        found = [np.asarray(rows @ self.numbers, np.float64)]
         for codes, width in zip(self.codes.T, self.widths, strict=True):
-            sums = [
-                np.bincount(codes, each, minlength=width + 1)[:width] for each in np.atleast_2d(residuals)
-            ]
-            found.append(np.stack(sums))
+            found.append(np.stack([np.bincount(codes, each, minlength=width + 1)[:width] for each in rows]))
         whole = np.concatenate(found, axis=1)
         return np.asarray(whole[0] if residuals.ndim == 1 else whole)
 
