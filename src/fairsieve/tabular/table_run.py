@@ -231,7 +231,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         likeliest=asked.threshold.is_default,
     )
     doubted = suspects = problem.train.named_suspects(trained.estimator.suspects())
-    listed, more = None, []
+    listed, more = None, list[str]()
     if problem.parts is not None and trained.rows is not None:
         report("listing the labels to check")
         suspects, listed, more = problem.parts.strongest(trained.rows)
