@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import installed_versions
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
-from fairsieve.label_noise.judgement import judge
+from fairsieve.label_noise.judgement import ModelJudgement, judge
 from fairsieve.metrics import Score
 from fairsieve.selection.cells import Integers
 from fairsieve.tabular.answers import describe_answers
@@ -207,20 +207,19 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
     report("training both models")
     trained = fit_models(problem, problem.train)
     estimate, copies = trained.estimator.estimate_, problem.whole.find_copies()
-    others = _trade_off_points(trained)
+    points = [trained.plain, trained.fair, *_trade_off_points(trained)]
     if len(problem.test):
-        points = [trained.plain, trained.fair, *others]
         measured = Measured(problem.test, np.zeros(0, np.int64), predict(points, problem.test))
     else:
-        measured = cross_fit(problem, copies, [point.gap for point in others], report)
+        measured = cross_fit(problem, copies, [point.gap for point in points[2:]], report)
     report("measuring")
     known = _known_labels(problem, estimate, measured.part)
     if copies is not None:
         inside = np.searchsorted(problem.whole.rows, measured.part.rows)
         copies = copies[inside] if asked.test_file is None else None
-    labels = problem.labels
+    labels, cells = problem.labels, measured.part.cells
     evaluation = evaluate(
-        measured.part.cells,
+        cells,
         dict(zip(("plain", "fair"), measured.outputs, strict=False)),
         labels,
         asked.fairness,
@@ -230,6 +229,11 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         about=asked.positive if len(labels.classes) > 2 else None,
         likeliest=asked.threshold.is_default,
     )
+    settings: dict[str, Any] = {"positive": labels.positive_code, "seed": asked.seed}
+    models = [*evaluation.judged.models]
+    if len(points) > 2:
+        others = [output.codes for output in measured.outputs[2:]]
+        models += judge(cells, others, asked.fairness, estimate=known, **settings).models
     doubted = suspects = problem.train.named_suspects(trained.estimator.suspects())
     listed, more = None, list[str]()
     if problem.parts is not None and trained.rows is not None:
@@ -248,7 +252,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         measured=measured,
         evaluation=evaluation,
         choice=choose_model(evaluation, asked),
-        trade_off=_measure_trade_off(problem, trained, others, measured, evaluation, known),
+        trade_off=_describe_trade_off(points, models),
         with_sensitive=_try_sensitive(problem, trained, measured, known, report),
         estimate=named,
         suspects=suspects,
@@ -327,26 +331,12 @@ def _known_labels(
     return estimate.take(np.searchsorted(problem.whole.rows, part.rows))
 
 
-def _measure_trade_off(
-    problem: TableProblem,
-    trained: TrainedModels,
-    others: Sequence[PathPoint],
-    measured: Measured,
-    evaluation: Evaluation,
-    known: CleanRatioEstimate | None,
-) -> list[TradeOffPoint]:
-    """Measure the models of the trade-off."""
-    asked, cells = problem.asked, measured.part.cells
-    models = list(evaluation.judged.models)
-    if others:
-        codes = [output.codes for output in measured.outputs[2:]]
-        settings: dict[str, Any] = {"positive": problem.labels.positive_code, "seed": asked.seed}
-        models += judge(cells, codes, asked.fairness, estimate=known, **settings).models
-    titles = ["plain model", "fair model", *(f"gap {point.gap:.3f} in training" for point in others)]
-    points = [trained.plain, trained.fair, *others]
+def _describe_trade_off(points: Sequence[PathPoint], models: Sequence[ModelJudgement]) -> list[TradeOffPoint]:
+    """Put the models of the trade-off beside what they are worth."""
+    titles = ["plain model", "fair model", *(f"gap {point.gap:.3f} in training" for point in points[2:])]
+    rows = zip(titles, points, models, strict=True)
     return [
-        TradeOffPoint(title, point.threshold, model.accuracy, model.disparity)
-        for title, point, model in zip(titles, points, models, strict=True)
+        TradeOffPoint(title, one.threshold, judged.accuracy, judged.disparity) for title, one, judged in rows
     ]
 
 
