@@ -18,7 +18,7 @@ from fairsieve.benchmark.methods import TrainingInput
 from fairsieve.benchmark.problems import make_problem, measure, paper_settings
 from fairsieve.selection.select import select_cells
 from fairsieve.training.linear_trainer import LinearTrainer
-from fairsieve.training.settings import TrainingSpec, selection_method
+from fairsieve.training.trainer import TrainingSpec, selection_method
 from fairsieve_reproduction.methods.variants import exact_selection, train_variant
 
 EVERY = 25  # epochs between two selections that are compared

@@ -73,7 +73,7 @@ def method(name):
     from fairsieve.data import make_synthetic
     from fairsieve.benchmark.methods import TrainingInput
     from fairsieve_reproduction.methods.registry import METHODS
-    from fairsieve.training.settings import Settings
+    from fairsieve.training.trainer import Settings
 
     data = make_synthetic(60, seed=0)
     METHODS[name].train(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))

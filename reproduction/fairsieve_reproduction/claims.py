@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.benchmark.records import Record
+from fairsieve.benchmark.workers import Record
 from fairsieve.notions import BY_SHORT
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.checks import CHECKS, Answer, Outcome

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.benchmark.methods import Method
-from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve.benchmark.run import Comparison, ValidationKind
+from fairsieve.benchmark.workers import Record, fingerprint
 from fairsieve.notions import DP, EO
 from fairsieve.validation import check_choice
 from fairsieve_reproduction.methods.registry import METHODS

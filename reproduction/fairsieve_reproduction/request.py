@@ -16,7 +16,7 @@ import pandas as pd
 from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 
-from fairsieve.benchmark.records import read_results
+from fairsieve.benchmark.workers import read_results
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import write_output
 from fairsieve_reproduction.experiments import (

@@ -14,9 +14,8 @@ import numpy as np
 
 from fairsieve.benchmark.methods import combinations
 from fairsieve.benchmark.problems import make_problem
-from fairsieve.benchmark.records import Record, fingerprint
 from fairsieve.benchmark.run import PACKAGES, fold_scores, pick, run_one
-from fairsieve.benchmark.workers import Work, run_and_record
+from fairsieve.benchmark.workers import Record, Work, fingerprint, run_and_record
 from fairsieve.errors import installed_versions
 from fairsieve_reproduction.experiments import Experiment, Results, Scope
 from fairsieve_reproduction.methods.registry import METHODS

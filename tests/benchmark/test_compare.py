@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from fairsieve.benchmark import run
 from fairsieve.benchmark.problems import make_table_problem, pool_tested, table_source
-from fairsieve.benchmark.records import read_results
 from fairsieve.benchmark.summary import summarise
+from fairsieve.benchmark.workers import read_results
 from fairsieve.cli.app import app
 from fairsieve.data import synthetic_splits
 from fairsieve.errors import InvalidInputError

@@ -16,7 +16,7 @@ from fairsieve.data import flip_margin, flip_uniform, load_authors_arrays, make_
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS
 from fairsieve.report.page import Look
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 from fairsieve_reproduction.methods.noise_losses import estimate_noise_rates
 from fairsieve_reproduction.methods.registry import METHODS, find_methods
 from fairsieve_reproduction.methods.variants import authors_prefix, exact_selection

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
-from fairsieve.benchmark.records import append_record, fingerprint, read_results
 from fairsieve.benchmark.run import Comparison, compare
-from fairsieve.benchmark.workers import open_cluster, run_and_record
+from fairsieve.benchmark.workers import append_record, fingerprint, open_cluster, read_results, run_and_record
 from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError, WorkerError
 from fairsieve_reproduction.methods.registry import find_methods
 
@@ -86,7 +85,7 @@ def result(name, **changes):
 SHARED = """
 import os, sys
 from pathlib import Path
-from fairsieve.benchmark.records import append_record
+from fairsieve.benchmark.workers import append_record
 from tests.benchmark.test_workers import result
 
 path = Path(sys.argv[1])

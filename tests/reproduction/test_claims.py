@@ -13,8 +13,8 @@ from scipy import stats
 
 from fairsieve import Samples
 from fairsieve.benchmark.methods import combinations
-from fairsieve.benchmark.records import fingerprint, read_results
 from fairsieve.benchmark.summary import compare_verified
+from fairsieve.benchmark.workers import fingerprint, read_results
 from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.claims import Claim, claims, judgements
 from fairsieve_reproduction.experiments import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairsieve.benchmark.records import read_results
+from fairsieve.benchmark.workers import read_results
 from fairsieve.notions import EO
 from fairsieve.report.text import number
 from fairsieve_reproduction.experiments import (

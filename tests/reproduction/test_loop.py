@@ -5,7 +5,7 @@ import pytest
 
 from fairsieve import Samples, fit
 from fairsieve.training.fit import run_training
-from fairsieve.training.settings import SELECTION_METHODS, Settings
+from fairsieve.training.trainer import SELECTION_METHODS, Settings
 from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer, fit_paper
 
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]

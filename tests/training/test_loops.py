@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairsieve import Samples, fit
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.models import LogisticRegression
-from fairsieve.training.settings import SELECTION_METHODS
+from fairsieve.training.trainer import SELECTION_METHODS
 
 METHODS = list(SELECTION_METHODS)
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]

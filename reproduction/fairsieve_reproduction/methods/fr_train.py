@@ -28,7 +28,7 @@ from fairsieve.errors import FairsieveError, require
 from fairsieve.notions import EO, EOPP
 from fairsieve.samples import Samples
 from fairsieve.training.linear_trainer import Adam, adam_step
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 from fairsieve_reproduction.methods.selection import train_loop, trained_linear
 
 HIDDEN, LEAK = 16, 0.2

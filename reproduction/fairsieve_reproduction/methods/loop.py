@@ -29,7 +29,7 @@ from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import comparisons
 from fairsieve.training.fit import Fitted, check_data, check_selection, run_training
 from fairsieve.training.linear_trainer import LinearTrainer, linear_scores
-from fairsieve.training.settings import Settings, TrainingSpec, selection_method
+from fairsieve.training.trainer import Settings, TrainingSpec, selection_method
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairsieve.benchmark.methods import Trained, TrainingInput
 from fairsieve.notions import EO
 from fairsieve.samples import Samples
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 from fairsieve_reproduction.methods.loop import fit_paper
 
 # ITLM cleans for this many times as long as the others train: after their epochs it has not converged.
@@ -41,7 +41,7 @@ def trained_linear(parameters: NDArray[np.float64], data: Samples, **parts: Any)
 def train_loop(
     given: TrainingInput, method: str, *, times_as_long: int = 1, penalty_weight: float = 0.0
 ) -> Trained:
-    """Train by a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`, for so many times the epochs."""
+    """Train by a method of :data:`~fairsieve.training.trainer.SELECTION_METHODS`, for so many times the epochs."""
     settings = given.settings
     if times_as_long > 1:
         longer = settings.epochs * times_as_long

@@ -22,7 +22,7 @@ from fairsieve.notions import EO
 from fairsieve.samples import Samples
 from fairsieve.selection.search import budget_used
 from fairsieve.selection.select import count_budget, select_cells
-from fairsieve.training.settings import selection_method
+from fairsieve.training.trainer import selection_method
 from fairsieve_reproduction.methods.loop import PaperSpec, PaperTrainer
 from fairsieve_reproduction.methods.noise_losses import train_learning_to_reweight
 from fairsieve_reproduction.methods.selection import trained_linear

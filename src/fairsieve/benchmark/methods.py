@@ -25,7 +25,7 @@ from fairsieve.notions import DP, EER, EO, EOPP, NOTIONS, find_notion
 from fairsieve.report.page import Look
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Floats, Integers
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
 
@@ -90,7 +90,7 @@ class Method:
         The name in the tables and figures of the reproduction, where the paper abbreviates; the title when not given.
     candidates : mapping of str to tuple
         Values that hyperparameters are chosen from; the first of each is the default. Names of fields of
-        :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
+        :class:`~fairsieve.training.trainer.Settings` change those, others are passed on.
     pace : mapping of str to tuple
         As ``candidates``: how fast and how long to train, or what its authors fixed. Only ``reproduce`` chooses it, and
         first, at the defaults of the candidates.

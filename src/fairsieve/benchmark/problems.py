@@ -27,7 +27,7 @@ from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 from fairsieve.validation import check_choice
 
 ATTACKS = ("label", "group-targeted")

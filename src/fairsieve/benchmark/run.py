@@ -21,13 +21,12 @@ from fairsieve.benchmark.problems import (
     measure,
     paper_settings,
 )
-from fairsieve.benchmark.records import Record, fingerprint, read_results
-from fairsieve.benchmark.workers import run_and_record
+from fairsieve.benchmark.workers import Record, fingerprint, read_results, run_and_record
 from fairsieve.errors import FairsieveError, installed_versions
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import shuffled_places
 from fairsieve.selection.cells import Floats, Integers
-from fairsieve.training.settings import Settings
+from fairsieve.training.trainer import Settings
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")

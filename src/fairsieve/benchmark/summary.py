@@ -17,8 +17,8 @@ from scipy.stats import t as student
 
 from fairsieve.benchmark.methods import Method
 from fairsieve.benchmark.problems import NoisyProblem, TableSource, measure, pool_tested
-from fairsieve.benchmark.records import Record
 from fairsieve.benchmark.run import Comparison
+from fairsieve.benchmark.workers import Record
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import Basis, Judgement, judge

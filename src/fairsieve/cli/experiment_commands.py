@@ -25,9 +25,9 @@ from fairsieve.errors import InvalidInputError
 if TYPE_CHECKING:
     from fairsieve.benchmark.methods import Method
     from fairsieve.benchmark.problems import TableSource
-    from fairsieve.benchmark.records import Record
     from fairsieve.benchmark.run import Comparison
     from fairsieve.benchmark.summary import Difference
+    from fairsieve.benchmark.workers import Record
 
 JOBS = option(None, "How many runs at a time; by default 2, or all workers of a cluster.")
 BACKEND = option(

@@ -19,8 +19,7 @@ from fairsieve.selection.cells import Cells, Flags, Floats, Integers
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.model_files import reasons_to_read
 from fairsieve.tabular.partitions.partitions import Partitions, refuse_in_parts
-from fairsieve.tabular.partitions.source import find_source, parse_memory
-from fairsieve.tabular.partitions.survey import join_tables
+from fairsieve.tabular.partitions.source import find_source, join_tables, parse_memory
 from fairsieve.tabular.reading.columns import (
     ColumnFormat,
     InputTable,

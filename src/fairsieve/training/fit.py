@@ -20,8 +20,14 @@ from fairsieve.selection.cells import Floats, Integers, as_array
 from fairsieve.selection.select import count_budget
 from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.newton import LinearModel, likeliest, log_probabilities
-from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
-from fairsieve.training.trainer import History, Trainer
+from fairsieve.training.trainer import (
+    History,
+    SelectionMethod,
+    Settings,
+    Trainer,
+    TrainingSpec,
+    selection_method,
+)
 from fairsieve.validation import check_at_least, check_seed
 
 if TYPE_CHECKING:
@@ -158,7 +164,7 @@ def fit(
     checkpoint_every : int, optional
         Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
-        See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
+        See :class:`~fairsieve.training.trainer.Settings`: ``fairness``, ``clean_ratio``,
         ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
         ``average_last``, …
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Floats, Integers
 from fairsieve.training.newton import LinearModel, likeliest
-from fairsieve.training.settings import TrainingSpec
-from fairsieve.training.trainer import Measurement, Trainer
+from fairsieve.training.trainer import Measurement, Trainer, TrainingSpec
 
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
 BITS_32, BITS_53, BITS_24 = 2**32 - 1, 2**53 - 1, 2**24 - 1

@@ -41,8 +41,7 @@ from fairsieve.sampling.losses import (
 from fairsieve.selection.cells import Integers
 from fairsieve.training.linear_trainer import initial_parameters
 from fairsieve.training.newton import LinearModel
-from fairsieve.training.settings import TrainingSpec
-from fairsieve.training.trainer import Measurement, Trainer
+from fairsieve.training.trainer import Measurement, Trainer, TrainingSpec
 from fairsieve.validation import check_at_least, shown
 
 KEPT = 2  # checkpoints: the last, and the one before it in case the last is damaged

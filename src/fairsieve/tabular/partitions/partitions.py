@@ -17,13 +17,17 @@ from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.samples import check_samples
 from fairsieve.selection.cells import Flags, Integers
-from fairsieve.tabular.partitions.source import Piece, Source, content_keys, parse_memory, release_memory
-from fairsieve.tabular.partitions.survey import (
+from fairsieve.tabular.partitions.source import (
+    Piece,
     Sample,
+    Source,
     Surveyed,
+    content_keys,
     join_tables,
     merge_samples,
     number_rows,
+    parse_memory,
+    release_memory,
     survey_piece,
     take_used,
 )
