@@ -151,7 +151,8 @@ def check_device(device: Any) -> Any:
     except (RuntimeError, AssertionError, TypeError) as error:  # as torch tells of what it lacks
         reason = str(error).partition("\n")[0].rstrip(".")
         raise InvalidInputError(
-            f"device must be one that torch has; got {shown(device)} ({reason}): leave device out to train on the CPU"
+            f"device must be one that torch can use here, such as 'cpu'; got {shown(device)} ({reason}): leave device "
+            "out to train on the CPU"
         ) from None
     return torch
 

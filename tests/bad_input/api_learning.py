@@ -79,7 +79,7 @@ ENTRIES = [
         "model", "must take batches of the features", "shape (40, 3) (mat1 and mat2",
         "pass a model that is made for them"),
     Bad("fit: a device that is not there", lambda: trained(device="gpu"),
-        "device", "must be one that torch can use here", "got 'gpu'", "leave it out"),
+        "device", "must be one that torch can use here", "got 'gpu'", "leave device out"),
     Bad("fit: a negative weight", lambda: trained(sample_weight=[-1.0, *[1.0] * 39]),
         "sample_weight", "must be finite and not negative", "got -1.0 in row 0", "a weight of 0 leaves a sample out"),
     Bad("fit: weights whose sums are infinite", lambda: trained(sample_weight=[1e300] * 40),

@@ -525,7 +525,7 @@ def test_a_device_that_torch_lacks_is_named(data, device):
     torch = pytest.importorskip("torch")
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("there is one")
-    told = f"device must be one that torch has; got '{device}' .*leave dev"
+    told = f"torch can use here, such as 'cpu'; got '{device}' .*leave dev"
     with pytest.raises(InvalidInputError, match=told):
         fit(data, device=device)
 
