@@ -89,6 +89,17 @@ def test_checked_labels_are_certain_and_all_of_them_are_the_truth():
     assert everything.verified.low == pytest.approx(everything.verified.high, abs=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:verified_labels has no checked row")
+def test_the_likeliest_share_of_wrong_labels_is_within_its_interval():
+    """Also where one group alone was checked: the chances of the other say something else than the checks."""
+    data = make_synthetic(800, seed=2)
+    mine, flipped = data.groups == 1, np.random.default_rng(2).random(800) < 0.25
+    found = estimate(
+        np.where(mine & flipped, 1 - data.labels, data.labels), np.where(mine, data.labels, None), data
+    )
+    assert found.wrong.mean() < 1 - found.interval[1] <= found.share_wrong <= 1 - found.interval[0]
+
+
 @pytest.mark.parametrize("form", [
     lambda v: v,
     lambda v: pd.Series(v, dtype="Int64"),

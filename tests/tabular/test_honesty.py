@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 from fairsieve import tabular
+from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.tabular.decision import say
 
 
@@ -130,6 +131,23 @@ def test_most_of_a_cell_that_is_left_out_is_told(unlike_groups):
     if found.run.choice.stored == "fair":
         assert kinds(found.decision)["cells_dropped"] == "cannot-tell"
     assert {cell.dropped.value > 0.5 for cell in found.run.dropped} >= {True}
+
+
+def test_rows_that_are_left_out_are_counted_though_no_label_is_doubted():
+    people = make_synthetic(1200, seed=1)
+    frame = pandas.DataFrame(people.features, columns=["a", "b", "c"])
+    frame = frame.assign(sex=people.groups, label=flip_margin(people, 0.3).labels)
+    run = trained(frame, test_file=frame.tail(100)).run
+    left_out = run.trained.estimator.left_out_
+    assert len(left_out) == sum(cell.dropped.hits for cell in run.dropped) > 0
+    assert f"{len(left_out)} rows were left out" in say("page.j2", "dropped", {"run": run})
+
+
+def test_a_test_file_of_one_label_does_not_tell_whether_labels_are_told_apart(noisy):
+    others = noisy[noisy["label"] == "no"].tail(200)
+    found = trained(noisy.head(800), test_file=others).decision
+    assert "tells nobody apart" not in found.sentence
+    assert not set(kinds(found)) & {"useless", "use_unknown", "one_label"}
 
 
 def test_the_rates_are_of_the_label_asked_for():

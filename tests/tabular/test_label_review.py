@@ -113,6 +113,21 @@ def test_the_page_writes_the_same_file_and_says_that_it_holds_personal_data(shee
     assert "This page holds personal data" in page.partition("<header>")[2].partition("</header>")[0]
 
 
+def answered(data, sheet, answers):
+    """Audit with answers: a dictionary of right labels by row."""
+    lines = [line for line in read_lines(sheet) if int(line["row"]) in answers]
+    columns = {key: [line[key] for line in lines] for key in lines[0]}
+    columns["verified_label"] = [answers[int(row)] for row in columns["row"]]
+    return tabular.audit(data, **ROLES, verified=write_csv(sheet.with_name("answered.csv"), columns))
+
+
+def test_labels_of_which_no_checked_one_is_wrong_are_not_condemned(data, sheet):
+    right = {int(line["row"]): line["given_label"] for line in read_lines(sheet)[:10]}
+    found = answered(data, sheet, right)
+    assert found.audit.estimate.share_wrong >= 0.01
+    assert (found.audit.estimate.interval[1], found.decision.outcome) == (1.0, "cannot-tell")
+
+
 def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path):
     path = answer(sheet, truth, tmp_path / "review.csv")
     result = tabular.train(data, **ROLES, verified=path, max_iter=8)

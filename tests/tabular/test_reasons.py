@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairsieve import estimate_clean_ratio
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.judgement import NOTHING, ModelJudgement, Needed
 from fairsieve.metrics import Score
@@ -74,6 +75,7 @@ class Judged:
     changes: dict[str, Score]
     basis: str = "estimate"
     needed: Needed = NOTHING
+    estimate: Any = None
 
     @property
     def models(self):
@@ -93,7 +95,7 @@ class Judged:
 
     def more_alike(self, first, second):
         low, high = self.changes["disparity"].interval
-        return "holds" if high < 0 else "fails" if low > 0 else "cannot tell"
+        return "holds" if high < 0 else "fails" if low >= 0 else "cannot tell"
 
     def to_tell(self, small, first, second):
         return self.needed
@@ -139,6 +141,7 @@ CASES = [
     ((-0.005, 0.004), (0.01, 0.1), "keep-plain", "worse", "plain", "plain"),
     ((-0.06, -0.03), (-0.01, 0.02), "keep-plain", "worse", "plain", "plain"),
     ((-0.005, 0.004), (-0.02, 0.02), "keep-plain", "alike", "plain", "fair"),
+    ((0.0, 0.0), (0.0, 0.0), "keep-plain", "alike", "plain", "fair"),  # they predict the same
     ((-0.005, 0.004), (-0.1, 0.07), "cannot-tell", "unknown", "plain", "fair"),
     # It loses, surely or as measured, and gains nothing.
     ((-0.06, -0.03), (-0.1, 0.14), "cannot-tell", "unknown", "plain", "plain"),
@@ -182,6 +185,15 @@ def test_where_it_cannot_be_told_it_is_said_what_would_tell(run, needed, said, s
     decision = decide_run(unknown)
     assert said.format(more=f"{3000 - count:,}") in decision.sentence
     assert [step for step in steps if not any(each.startswith(step) for each in decision.next_steps)] == []
+
+
+def test_checks_that_there_are_already_are_not_asked_for(run):
+    estimate = estimate_clean_ratio(np.zeros((40, 1)), [0, 1] * 20, verified_labels=[0, 1] * 20)
+    more = {"needed": Needed(3000, 40), "estimate": estimate}
+    unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="verified labels", **more)
+    decision = decide_run(replace(unknown, estimate=estimate))
+    assert "more rows it could be told" in decision.sentence
+    assert not any("labels checked" in step for step in decision.next_steps)  # all are
 
 
 def test_each_side_of_a_trade_off_has_its_command(run, people_csv):

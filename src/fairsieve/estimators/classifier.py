@@ -347,7 +347,9 @@ class FairRobustClassifier(FairEstimator):
             if cleaning is not None:
                 folds = Folds(deals[:1], cleaning.by_fold or None)
         self.left_out_, to_true = np.zeros(0, np.int64), self._correction()
-        if cleaning is not None and table is None:
+        if cleaning is not None and not isinstance(
+            table, DaskTable
+        ):  # of a table in parts, those of its sample
             kept = cleaning.kept if arrangement is None else cleaning.kept[arrangement.place]
             self.left_out_ = checked.rows[~kept]
         if to_true is not None and arrangement is not None:

@@ -174,6 +174,11 @@ class CleanRatioEstimate:
         return _wrong(self.true_class, self.cells)
 
     @property
+    def share_wrong(self) -> float:
+        """The likeliest share of wrong labels, within what ``interval`` leaves open."""
+        return float(np.clip(self.wrong.mean(), 1 - self.interval[1], 1 - self.interval[0]))
+
+    @property
     def checked(self) -> Codes:
         """Samples whose label somebody checked."""
         return np.flatnonzero(False if self.verified_codes is None else self.verified_codes >= 0)
@@ -221,7 +226,7 @@ class CleanRatioEstimate:
             return "takes each class as far as it is likely the true one and moves the shares of the groups"
         if self.aimed:
             return f"selects by losses, as if {percent(self.clean_ratio)} of the labels were right"
-        return "leaves no sample out and only moves the shares of the groups"
+        return "leaves labels out only where that predicts others better, and moves the shares of the groups"
 
     def take(self, rows: Codes) -> CleanRatioEstimate:
         """Return what is known of some of the samples; what holds for all of them stays."""

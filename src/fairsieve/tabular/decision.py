@@ -368,14 +368,24 @@ def _too_few(evaluation: Evaluation) -> Iterator[Reason]:
         yield Reason("few", "cannot-tell", {"text": note}, (Step("few"),))
 
 
-def review_step(asked: TableSettings, rows: int = 50) -> Step:
-    """Have labels checked that nobody checked yet, and use the answers."""
+def review_steps(
+    asked: TableSettings, estimate: CleanRatioEstimate | None, checks: int | None = None
+) -> Iterator[Step]:
+    """Have labels checked that nobody checked yet, as far as there are any, and use the answers.
+
+    ``checks`` are how many it takes in all; a few when None.
+    """
+    checked = 0 if estimate is None else len(estimate.checked)
+    if estimate is not None and checked == len(estimate.cells):
+        return
+    rows = max(50, 10 * math.ceil(((checks or 0) - checked) / 10))
     if is_frame(asked.data):
-        return Step("review", {"words": [], "again": [], "rows": rows})
+        yield Step("review", {"words": [], "again": [], "rows": rows})
+        return
     page = new_page(Path("review.html"))
     words = command_words("review", asked, *asked.verified) + (["--rows", str(rows)] if rows != 50 else [])
     again = _verified_options(*asked.verified, page.with_suffix(".csv"))
-    return Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
+    yield Step("review", {"words": [*words, "-o", str(page)], "again": again, "rows": rows})
 
 
 def command_words(command: str, asked: TableSettings, *answers: Path) -> list[str]:
@@ -434,7 +444,7 @@ def _steps(run: TableRun) -> Iterator[Step]:
         if needed.rows:
             yield Step("more_rows", {"more": needed.rows - len(run.evaluation.cells)})
         if needed.checks or not needed.rows:
-            yield review_step(asked, max(50, 10 * math.ceil((needed.checks or 0) / 10)))
+            yield from review_steps(asked, run.estimate, needed.checks)
 
 
 def _models(run: TableRun) -> Iterator[TableVerdict]:
@@ -470,7 +480,7 @@ def _threshold_steps(run: TableRun) -> Iterator[Step]:
         share = label_shares(evaluation, run.place)[labels.classes[labels.positive_code]]
         auc = evaluation.of_everyone("auc", run.place)
         facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
-        if share < 0.5:
+        if 0 < share < 0.5:
             yield Step("threshold", facts)
 
 
@@ -517,7 +527,7 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
     most = POLICY.mostly_dropped
     gone = [cell for cell in measured if cell.dropped.value >= most + (cell.estimated_noise or 0.0)]
     if gone:
-        ways = (Step("higher_ratio"), review_step(run.asked))
+        ways = (Step("higher_ratio"), *review_steps(run.asked, run.estimate))
         yield Reason("cells_dropped", "cannot-tell", {"cells": gone}, ways, warning=True)
     weighed = [cell for cell in named if cell.effective_weight is not None]
     if weighed:
@@ -539,7 +549,7 @@ def _sensitive(run: TableRun) -> Iterator[Reason]:
 
 def _suspects(run: TableRun) -> Iterator[Reason]:
     """Remark that labels look wrong, or that nobody knows which are."""
-    steps = (review_step(run.asked),)
+    steps = tuple(review_steps(run.asked, run.estimate))
     if run.is_inconclusive and run.estimate is not None:
         yield Reason("unknown_labels", "use", {"it": run.estimate}, steps)
     elif len(run.suspects):
@@ -571,12 +581,14 @@ def decide_audit(audit: Audit) -> Decision:
 
 def _labels(audit: Audit) -> Iterator[Reason]:
     """Say whether labels look wrong; doubt it where one label is so rare that wrong ones would hardly show."""
-    estimate, steps = audit.estimate, (review_step(audit.asked),)
+    estimate, steps = audit.estimate, tuple(review_steps(audit.asked, audit.estimate))
     told = {"it": estimate}
     if not estimate.credible:
         yield Reason("unknown_labels", "cannot-tell", told, steps)
         return
-    if round(estimate.wrong.mean(), 3) >= POLICY.wrong_labels:  # the share in the sentence, as it is written
+    none_found = estimate.verified is not None and estimate.interval[1] > 1 - 1e-9  # by those who checked
+    # The share is that in the sentence, as it is written.
+    if round(estimate.share_wrong, 3) >= POLICY.wrong_labels and not none_found:
         yield Reason("wrong_labels", "do-not-use", told, steps)
         yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:

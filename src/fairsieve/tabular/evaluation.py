@@ -370,8 +370,13 @@ def label_shares(found: Evaluation, model: int) -> dict[str, float]:
 
 
 def uselessness(found: Evaluation, model: int) -> Useless | None:
-    """Compare a model with predicting the commonest label for everyone, and with chance; None where it is of use."""
-    shares, predicted, count = label_shares(found, model), found.predicted[model], len(found.cells)
+    """Compare a model with predicting the commonest label for everyone, and with chance; None where it is of use.
+
+    Where all rows that were measured on have one label, they tell no more than whether both are predicted.
+    """
+    there = found.cells.counts.sum(axis=1) > 0
+    every, predicted, count = label_shares(found, model), found.predicted[model], len(found.cells)
+    shares = {label: share for (label, share), known in zip(every.items(), there, strict=True) if known}
     common, rarest = max(shares, key=lambda one: shares[one]), min(shares, key=lambda one: shares[one])
     accuracy, guess = found.judged.models[model].accuracy, 1 / len(shares)
     balanced = found.of_everyone("balanced_accuracy", model)
@@ -381,6 +386,8 @@ def uselessness(found: Evaluation, model: int) -> Useless | None:
     if len(predicted) == 1:
         few = wilson(0, count)[1] > POLICY.rare_label
         label, kind = next(iter(predicted)), "one_label_of_few" if few else "one_label"
+    elif len(shares) < 2:
+        return None
     elif balanced is not None and balanced.interval[1] < guess + POLICY.near_chance:
         kind = "useless"
     elif balanced is None or balanced.interval[0] > guess:
@@ -615,9 +622,11 @@ def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
     choice = Choice(outcome=outcome, why=why, stored=stored, change=change, price=price)
     if outcome != "cannot-tell" or not evaluation.gaps:
         return choice
-    needed = evaluation.judged.to_tell(_small(evaluation), 0, 1)
+    needed, estimate = evaluation.judged.to_tell(_small(evaluation), 0, 1), evaluation.judged.estimate
     if needed.rows is not None and needed.rows > POLICY.most_rows:
         needed = NOTHING
+    if needed.checks is not None and estimate is not None and needed.checks <= len(estimate.checked):
+        needed = needed._replace(checks=None)  # there are as many already, and they did not tell
     return replace(choice, needed=needed)
 
 
@@ -639,7 +648,7 @@ def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> t
         if disparity[0] > 0 or accuracy[0] > price:  # perhaps less fair, and surely worth more than the price
             return "your-call", "other trade"
         return "cannot-tell", "unknown"
-    if fairer == "fails" or (accuracy[1] < 0 and disparity[0] > -small):
+    if disparity[0] > 0 or (accuracy[1] < 0 and disparity[0] > -small):
         return "keep-plain", "worse"
     if -small <= disparity[0] and disparity[1] <= small:
         return "keep-plain", "alike"

@@ -213,7 +213,7 @@ def _fit_linear(problem: TableProblem, part: TablePart) -> dict[str, Any]:
         chosen = _choose(points, model.tolerance_, asked.max_accuracy_loss)
     drops_nobody = model.estimate_ is not None and model.estimate_.acts
     selected, doubted = model.sample_indices_, (model._suspects, model._selected)
-    selected = np.arange(len(part)) if drops_nobody else selected
+    selected = np.setdiff1d(np.arange(len(part)) if drops_nobody else selected, model.left_out_)
     model._choose(chosen)  # what it weighed is told
     model._suspects, model._selected = doubted  # which another point may not know
     fitted = {"estimator": model, "plain": plain, "points": points, "chosen": chosen}

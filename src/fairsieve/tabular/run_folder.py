@@ -345,7 +345,7 @@ def _estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
     """Collect what was found of the labels."""
     names = ("clean_ratio", "interval", "covers", "aimed")
     told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
-    told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
+    told["share_wrong"] = estimate.share_wrong if estimate.credible else None
     return told | {name: getattr(estimate, name) for name in names}
 
 
