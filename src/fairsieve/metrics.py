@@ -415,6 +415,15 @@ class Score(NamedTuple):
         low, high = self.interval
         return Score(self.value - known, (low - known, high - known))
 
+    def within(self, least: float, most: float) -> Score:
+        """Cut off what lies beyond all that is possible.
+
+        >>> Score(0.5, (-0.25, 1.25)).within(0.0, 1.0)
+        Score(value=0.5, interval=(0.0, 1.0))
+        """
+        low, high = self.interval
+        return Score(self.value, (max(low, least), min(high, most)))
+
     def turned(self) -> Score:
         """Return the number with its sign changed."""
         low, high = self.interval

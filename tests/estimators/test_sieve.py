@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -46,6 +46,17 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     return SieveClassifier(TREE, **SHORT).fit(data.features, data.labels, sensitive_features=data.groups)
+
+
+def test_a_tolerance_that_is_not_reached_names_the_gap_of_the_model_too():
+    """Of rounds that are about as fair, the most accurate one is taken."""
+    data = make_synthetic(500, seed=0)
+    labels = flip_uniform(data, 0.15, seed=0).labels
+    model = SieveClassifier(TREE, tolerance=0.05, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="at best") as caught:
+        model.fit(data.features, labels, sensitive_features=np.where(np.arange(500) % 7, data.groups, np.nan))
+    assert model.path_["gap"].min() < model.gap_
+    assert f"({model.gap_:.3f} of the model that is kept)" in str(caught[0].message)
 
 
 def same(one, other, features):

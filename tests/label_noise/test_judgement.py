@@ -221,6 +221,17 @@ def test_percentiles_of_the_largest_draw_would_not_contain_0():
     assert bound_largest(np.array([0.01, -0.02, 0.03, 0.0]), drawn).interval[0] == 0.0
 
 
+def test_no_interval_of_a_gap_or_a_share_goes_beyond_what_is_possible():
+    rng = np.random.default_rng(0)
+    cells = Cells.of(rng.integers(0, 2, 60), rng.integers(0, 3, 60))
+    judged = judge(cells, [rng.integers(0, 2, 60)], NOTION, positive=1)
+    gaps = judged.gaps(0, [("true_positive_rate", 1, 0, 1), ("precision", 1, 1, 2)], compared=10**6)
+    ends = np.array([each.interval for each in [*gaps, *judged.class_shares(1, compared=10**6)]])
+    assert (ends[:2] >= -1).all()
+    assert (ends[2:] >= 0).all()
+    assert (ends <= 1).all()
+
+
 def test_a_change_of_equal_draws_is_0():
     drawn = np.random.default_rng(0).normal(0.1, 0.05, (1000, 4))
     values = drawn.mean(axis=0)

@@ -151,6 +151,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     estimate_: CleanRatioEstimate | None
+    gap_: float
     tolerance: float | None
 
     def at(self, *, tolerance: float) -> Any:
@@ -326,19 +327,24 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tell(self) -> None:
         """Warn where training was stopped, a gap above the tolerance is left, or the fair model is not better."""
-        gap, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
+        best, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
+        gap = (
+            f"{best:.3f}"  # nobody should pay accuracy for the last bit, so that the model's own may be wider
+        )
+        if gap != f"{self.gap_:.3f}":
+            gap += f" at best ({self.gap_:.3f} of the model that is kept)"
         stops: dict[str, tuple[str, type[Warning]]] = {
             "interrupted": (
                 f"training was stopped after {self.n_iter_} updates; the model is the best of those",
                 FairsieveWarning,
             ),
             "limit": (
-                f"the widest gap is {gap:.3f} after max_iter={self._most_updates} updates, above the tolerance of "
+                f"the widest gap is {gap} after max_iter={self._most_updates} updates, above the tolerance of "
                 f"{self.tolerance_:.3g}: raise max_iter",
                 ConvergenceWarning,
             ),
             "unreachable": (
-                f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and "
+                f"the widest gap between groups is {gap}, above the tolerance of {self.tolerance_:.3g}, and "
                 f"nothing that was tried narrows it further{self._describe_gap()}. What would help: the group, or a "
                 "column that stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); "
                 "or a larger tolerance",

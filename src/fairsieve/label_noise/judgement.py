@@ -302,14 +302,16 @@ class Judgement:
                 value, drawn = rates[name, label]
                 difference = drawn[:, high] - drawn[:, low]
                 found.append(bound_value(float(value[high] - value[low]), difference, compared))
-        return [_widest(found) for found in scores]
+        return [_widest(found).within(-1.0, 1.0) for found in scores]
 
     def class_shares(self, label: int, compared: int = 1) -> list[Score]:
         """Return the share of each group that has a class, given as its code; ``compared`` as for gaps."""
         worlds = [[_rate(part, "class_share", label)[0] for part in world[0]] for world in self.worlds()]
         groups = range(self.judged.cells.shape[1])
         return [
-            _widest([bound_value(float(value[group]), drawn[:, group], compared) for value, drawn in worlds])
+            _widest(
+                [bound_value(float(value[group]), drawn[:, group], compared) for value, drawn in worlds]
+            ).within(0.0, 1.0)
             for group in groups
         ]
 
