@@ -174,8 +174,12 @@ def test_a_model_is_stored_and_copied_without_the_rows_of_the_cluster(client):
     assert len(model.suspects().compute()) > 0
 
 
-def test_no_more_labels_are_suspected_than_may_be_wrong(client):
-    model = fitted(*in_parts(*draw(3000)))
+@pytest.mark.parametrize("texts", [False, True])
+def test_no_more_labels_are_suspected_than_may_be_wrong(client, texts):
+    features, labels, groups = draw(3000)
+    if texts:
+        labels, groups = (np.array(["no", "yes"], object)[each] for each in (labels, groups))
+    model = fitted(*in_parts(features, labels, groups))
     found = model.suspects().compute()
     assert 0 < len(found) <= 300
     assert found["loss"].is_monotonic_decreasing

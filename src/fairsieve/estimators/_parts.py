@@ -210,7 +210,9 @@ class DaskTable(PartTable):
         empty = self.checked.data.take([])
         decision = np.zeros((0, 3) if len(self.names[0]) > 2 else 0)
         meta = suspects_of(decision, empty, np.arange(0), np.arange(0))
-        frames = [dask.delayed(list_doubted)(*part, view, model, self.names) for part in parts]
+        lists = (dask.delayed(list_doubted)(*part, view, model, self.names) for part in parts)
+        # Where there are any, pandas calls texts another type.
+        frames = [one.astype(dict(meta.dtypes)) for one in lists]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             doubted = dd.from_delayed(frames, meta=meta)
             most = self.most_doubted(estimator)
