@@ -140,7 +140,7 @@ def test_rows_that_are_left_out_are_counted_though_no_label_is_doubted():
     run = trained(frame, test_file=frame.tail(100)).run
     left_out = run.trained.estimator.left_out_
     assert len(left_out) == sum(cell.dropped.hits for cell in run.dropped) > 0
-    assert f"{len(left_out)} rows were left out" in say("page.j2", "dropped", {"run": run})
+    assert f"{len(left_out)} rows were left out" in say("dropped", {"run": run})
 
 
 def test_a_test_file_of_one_label_does_not_tell_whether_labels_are_told_apart(noisy):
