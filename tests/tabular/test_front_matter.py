@@ -37,15 +37,17 @@ def test_the_card_of_a_run_is_a_model_card(tmp_path):
     assert hub.ModelCard(str(card)).data.to_dict() == card.data.to_dict()
 
 
-@given(st.text(min_size=1), st.text(min_size=1))
-def test_any_name_can_be_read_again(label, data):
+@given(st.text(min_size=1), st.text(min_size=1), st.booleans())
+def test_any_name_can_be_read_again(label, data, compared):
     record = {
         "settings": {"label": label, "data": data, "fairness": "equalized_odds"},
         "model": {"name": "logistic", "file": "model.skops", "holds": "fair model"},
         "fair": {"accuracy": {"value": 0.8}, "disparity": {"value": 0.05}},
+        "widest_gap": {"fair": {}} if compared else None,
     }
     read = hub.ModelCard(front_matter(record) + "text").data.to_dict()
     shown = "".join(
         one if one.isprintable() or ord(one) < 32 else "\N{REPLACEMENT CHARACTER}" for one in label
     )
     assert read["model-index"][0]["name"] == f"logistic model of {shown}"
+    assert len(read["model-index"][0]["results"][0]["metrics"]) == 1 + compared

@@ -61,11 +61,15 @@ def test_labels_that_are_pure_noise_are_told():
 
 
 def test_a_single_test_row_decides_nothing(noisy):
-    decision = trained(noisy, test=0.0005, clean_ratio=0.95).decision
+    result = trained(noisy, test=0.0005, clean_ratio=0.95)
+    decision = result.decision
     assert decision.outcome == "cannot-tell"
     assert kinds(decision)["one_label_of_few"] == "cannot-tell"
     assert {one.name: one.status for one in decision.verdicts}["accuracy"] == "cannot tell"
-    assert "No two groups have enough people to be compared" in decision.sentence
+    assert "No two groups have enough people to be compared. As measured, accuracy" in decision.sentence
+    # A disparity that nobody measured is no disparity of 0.
+    intervals = [result.metrics[name]["disparity"]["interval"] for name in ("plain", "fair", "change")]
+    assert intervals == [[0.0, 1.0], [0.0, 1.0], [-1.0, 1.0]]
 
 
 def test_a_column_that_duplicates_the_label_decides(noisy):

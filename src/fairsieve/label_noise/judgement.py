@@ -265,7 +265,9 @@ class Judgement:
         for model in self.flawless:  # no check speaks against it
             value, (low, _) = models[model].accuracy
             models[model] = models[model]._replace(accuracy=Score(value, (low, 1.0)))
-        return models
+        if self.is_compared:
+            return models
+        return [one._replace(disparity=Score(one.disparity.value, (0.0, 1.0))) for one in models]
 
     def change(self, first: int = 0, second: int = -1) -> dict[str, Score]:
         """Return accuracy and disparity of the second model less those of the first, with paired intervals."""
@@ -282,7 +284,10 @@ class Judgement:
             changes["accuracy"].append(bound_value(float(after[0] - before[0]), after[1] - before[1]))
             gaps = [self.gaps_between(*one) for one in pair]
             changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
-        return {name: _widest(scores) for name, scores in changes.items()}
+        found = {name: _widest(scores) for name, scores in changes.items()}
+        if not self.is_compared:
+            found["disparity"] = Score(found["disparity"].value, (-1.0, 1.0))
+        return found
 
     def gaps(self, model: int, asked: Sequence[AskedGap], compared: int = 1) -> list[Score]:
         """Return how far a rate of one group lies below that of another, for several of both at a time.
@@ -373,6 +378,12 @@ class Judgement:
         tables += [counts.value * each for counts in next(iter(self.worlds()))]
         enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
         return np.asarray(enough.all(axis=0))
+
+    @cached_property
+    def is_compared(self) -> bool:
+        """Whether two groups have people enough to be compared, or there is one group; else a gap may be any."""
+        named = self.judged.cells.named_groups
+        return named < 2 or bool((self.enough[..., :named].sum(axis=-1) >= 2).any())
 
     def gaps_between(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
         """Compute each difference that the disparity is the largest of, and draws of it."""
