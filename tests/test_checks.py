@@ -74,9 +74,8 @@ def test_a_share_lies_between_0_and_1(value):
     assert takes(check_share, value) == (is_number(value) and 0 <= value <= 1)
     is_ratio = is_number(value) and 0 < value <= 1
     assert takes(check_clean_ratio, value) == is_ratio
-    assert takes(check_clean_ratio, value, auto=True) == (
-        is_ratio or (isinstance(value, str) and value == "auto")
-    )
+    is_auto = isinstance(value, str) and value == "auto"
+    assert takes(check_clean_ratio, value, auto=True) == (is_ratio or is_auto)
 
 
 @given(VALUES)

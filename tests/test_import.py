@@ -33,11 +33,8 @@ def test_names_that_come_later_are_listed_and_found():
 def test_no_text_holds_a_field_that_was_not_filled_in():
     """A part of a text that lacks its ``f`` shows a call in braces to users."""
     for path in SOURCES.rglob("*.py"):
-        texts = [
-            node.value
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Constant)
-        ]
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
         assert not [text for text in texts if isinstance(text, str) and re.search(r"\{\w+\(['\"]", text)], (
             path
         )

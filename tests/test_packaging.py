@@ -1,6 +1,5 @@
 """A release: the same bytes from the same sources, and all of them in it."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -48,9 +47,7 @@ def built(tmp_path_factory):
 
 
 def test_two_builds_are_the_same_bytes(built):
-    first, second = (
-        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in one} for one in built
-    )
+    first, second = ({path.name: path.read_bytes() for path in one} for one in built)
     assert first == second
     assert {Path(name).suffix for name in first} == {".gz", ".whl"}
 

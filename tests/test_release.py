@@ -30,9 +30,7 @@ def test_actions_are_named_by_commit(path):
 
 
 def test_an_action_has_one_commit_everywhere():
-    used = {
-        line for path in WORKFLOWS for line in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
-    }
+    used = {line for path in WORKFLOWS for line in re.findall(r"uses: (.*)", path.read_text("utf-8"))}
     assert len({line.partition("@")[0] for line in used}) == len(used)
 
 
@@ -82,9 +80,7 @@ def test_addresses_agree():
 def test_versions_agree():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == PROJECT["version"]
-    assert tool("release_notes").notes(
-        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), PROJECT["version"]
-    )
+    assert tool("release_notes").notes((ROOT / "CHANGELOG.md").read_text("utf-8"), PROJECT["version"])
 
 
 def test_notes_of_a_version_end_where_the_next_begins():

@@ -99,9 +99,7 @@ def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
     kept = (tmp_path / "one" / "checkpoint-7").rename(tmp_path / "kept")
     again, resumed = transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
     assert resumed.state.global_step == trainer.state.global_step == 4 * -(-5 // accumulated)
-    for one, other in zip(
-        trainer.sieve.state_dict()["parts"], resumed.sieve.state_dict()["parts"], strict=True
-    ):
+    for one, other in zip(*(run.sieve.state_dict()["parts"] for run in (trainer, resumed)), strict=True):
         assert one["indices"].tolist() == other["indices"].tolist()
         assert one["running"]["losses"].tolist() == other["running"]["losses"].tolist()
     assert again == whole

@@ -171,9 +171,7 @@ def test_names_of_files_that_are_not_utf_8_are_written(tmp_path, monkeypatch, ca
     roles = ("--label", "income", "--sensitive", "sex")
     run = os.fsdecode(b"caf\xe9-run")
     assert fairsieve("train", name, *roles, *QUICK, "--out", run) == 0
-    assert (
-        fairsieve("train", name, *roles, *QUICK, "--test-file", name, "--out", "run", "--model", "auto") == 0
-    )
+    assert fairsieve("train", name, *roles, *QUICK, "--test-file", name, "-o", "run", "--model", "auto") == 0
     assert {path.name for path in (tmp_path / run).iterdir()} == RUN_FILES
     assert fairsieve("audit", name, *roles, "--out", "suspects.csv") == 0
     assert fairsieve("audit", name, *roles, "--prediction", "guess", "--out", "audit") == 0

@@ -40,9 +40,8 @@ def validation():
 
 def train(method, data, validation=None, settings=SHORT, seed=0, **options):
     own = QUICK if method.name.startswith("fr-train") else {}
-    return method.fit(
-        TrainingInput(data=data, settings=settings, seed=seed, validation=validation), own | options
-    )
+    given = TrainingInput(data=data, settings=settings, seed=seed, validation=validation)
+    return method.fit(given, own | options)
 
 
 @EVERY

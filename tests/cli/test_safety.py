@@ -18,6 +18,7 @@ from fairsieve import tabular
 from fairsieve.cli.app import main
 
 ROLES = ("--label", "income", "--sensitive", "sex")
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 @pytest.fixture
@@ -181,9 +182,7 @@ def test_every_command_says_what_is_left(here, monkeypatch, failed, function, co
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has loaded")
 def test_while_it_is_imported(tmp_path):
     program = Path(sys.executable).parent / "fairsieve"
-    started = subprocess.Popen(
-        [program, "demo"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    started = subprocess.Popen([program, "demo"], cwd=tmp_path, **PIPES)
     until = time.monotonic() + 60
     maps = Path(f"/proc/{started.pid}/maps")  # NumPy is the first large import
     while "_multiarray_umath" not in maps.read_text() and time.monotonic() < until:
@@ -205,8 +204,7 @@ main()
 
 def test_a_signal_while_python_ends_prints_no_traceback(here):
     command = [sys.executable, "-c", ENDING, "audit", "people.csv", *ROLES]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
-    started = subprocess.Popen(command, **pipes)
+    started = subprocess.Popen(command, **PIPES, bufsize=0)
     assert started.stdout.readline()  # what is printed is flushed when the work is done
     time.sleep(0.2)
     started.send_signal(signal.SIGTERM)

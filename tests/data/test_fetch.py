@@ -288,9 +288,7 @@ def test_the_forms_of_openml_are_read_as_the_raw_files(cache, monkeypatch, adult
     monkeypatch.setenv("FAIRSIEVE_CACHE", str(cache))
     words = pd.DataFrame(rows, columns=list(GERMAN_COLUMNS))
     for name, codes in GERMAN_COLUMNS.items():
-        words[name] = (
-            words[name].astype(float) if codes is None else words[name].map(codes).astype("category")
-        )
+        words[name] = words[name].map(codes).astype("category") if codes else words[name].astype(float)
     answer(monkeypatch, words)
     fetch("german", source="openml")
     found = load_german(source="openml")

@@ -80,9 +80,8 @@ def test_the_greedy_attack_is_stronger_than_flips_at_random(clean, rate):
     assert greedy.flipped.sum() == round(1000 * rate)
     again = flip_greedily(clean, rate, validation=validation, rounds=20)
     assert (again.labels == greedy.labels).all()
-    random = max(
-        loss_after(clean, validation, flip_uniform(clean, rate, seed=seed).labels) for seed in range(3)
-    )
+    drawn = [flip_uniform(clean, rate, seed=seed).labels for seed in range(3)]
+    random = max(loss_after(clean, validation, labels) for labels in drawn)
     assert loss_after(clean, validation, greedy.labels) > random
 
 
@@ -99,9 +98,8 @@ def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):
 
     def accuracy(group):
         labels = flip_group_targeted(clean, 0.05, group=group).labels
-        return (
-            LogisticRegression(max_iter=1000).fit(clean.features, labels).score(clean.features, clean.labels)
-        )
+        model = LogisticRegression(max_iter=1000).fit(clean.features, labels)
+        return model.score(clean.features, clean.labels)
 
     small = clean.cells.counts.sum(axis=0)[0]
     assert small > 100  # at 5 %, flips are under half of either group
@@ -128,12 +126,8 @@ def test_uniform_flips_of_many_classes_go_anywhere_else(many):
 
 def test_inputs_stay(clean):
     before = clean.labels.copy()
-    for labels in (
-        flip_margin(clean, 0.2),
-        flip_group_targeted(clean, 0.1),
-        flip_uniform(clean, 0.3, seed=0),
-    ):
-        labels.labels[:] = 9
+    for each in (flip_margin(clean, 0.2), flip_group_targeted(clean, 0.1), flip_uniform(clean, 0.3, seed=0)):
+        each.labels[:] = 9
     assert (clean.labels == before).all()
 
 

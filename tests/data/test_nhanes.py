@@ -87,9 +87,8 @@ def test_samples(sensitive, groups):
 def test_the_truth_goes_where_its_people_go():
     samples = load_nhanes()
     parts = split(samples, seed=3)
-    assert sum(int(part.truth.sum()) for part in (parts.train, parts.test, parts.validation)) == int(
-        samples.truth.sum()
-    )
+    there = [part.truth.sum() for part in (parts.train, parts.test, parts.validation)]
+    assert sum(there) == samples.truth.sum()
     rows = np.array([5, 1])
     assert samples.take(rows).truth.tolist() == samples.truth[rows].tolist()
     assert samples.with_labels(samples.truth).labels.tolist() == samples.truth.tolist()

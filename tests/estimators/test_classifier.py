@@ -172,11 +172,8 @@ def test_numbers_of_accounts_are_a_column_as_any_other(clean_ratio):
         assert before.predict_proba(X) == pytest.approx(after.predict_proba(far), abs=1e-5)
     assert one.suspects()["row"].tolist() == two.suspects()["row"].tolist()
     for lost in (far.astype(np.float32), sparse.csr_matrix(far), np.c_[X, np.full(500, 1e12)]):
-        chances = (
-            FairRobustClassifier(clean_ratio=clean_ratio)
-            .fit(lost, y, sensitive_features=z)
-            .predict_proba(lost)
-        )
+        model = FairRobustClassifier(clean_ratio=clean_ratio).fit(lost, y, sensitive_features=z)
+        chances = model.predict_proba(lost)
         assert np.isfinite(chances).all()
 
 
@@ -228,9 +225,8 @@ def test_what_weights_cannot_reach_constraints_do_and_the_cost_is_told(data):
             model.fit(data.features[:, :2], data.labels, sensitive_features=data.groups)
         assert model.stopped_ == "met"
         assert model.gap_ <= tolerance
-    unnamed = FairRobustClassifier(clean_ratio=1.0).fit(
-        data.features[:, :2], data.labels, sensitive_features=data.groups
-    )
+    unnamed = FairRobustClassifier(clean_ratio=1.0)
+    unnamed.fit(data.features[:, :2], data.labels, sensitive_features=data.groups)
     assert unnamed.stopped_ == "cost"
     assert unnamed.comparison_.accuracy >= unnamed.comparison_.plain_accuracy - 0.01
     assert unnamed.gap_ <= unnamed.comparison_.plain_gap
@@ -247,10 +243,8 @@ def test_an_unreachable_tolerance_names_the_gap_that_is_left():
         warnings.simplefilter("always")
         model.fit(X, labels, sensitive_features=groups)
     assert model.stopped_ == "unreachable"
-    assert any(
-        re.search(r"how often . is predicted of those labelled .: . least", str(each.message))
-        for each in caught
-    )
+    told = r"how often . is predicted of those labelled .: . least"
+    assert any(re.search(told, str(each.message)) for each in caught)
 
 
 def test_the_limit_is_told():
@@ -367,9 +361,8 @@ def test_skops_stores_a_fitted_model_whole(data, names, noise):
 def test_in_pipelines_and_searches(data):
     with config_context(enable_metadata_routing=True):
         inside = FairRobustClassifier(clean_ratio=0.9).set_fit_request(sensitive_features=True)
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), inside), {"fairrobustclassifier__tolerance": [0.05, 0.2]}, cv=2
-        )
+        tried = {"fairrobustclassifier__tolerance": [0.05, 0.2]}
+        search = GridSearchCV(make_pipeline(StandardScaler(), inside), tried, cv=2)
         search.fit(data.features, data.labels, sensitive_features=data.groups)
     assert search.best_params_["fairrobustclassifier__tolerance"] in (0.05, 0.2)
 

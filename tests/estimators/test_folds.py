@@ -81,9 +81,7 @@ def test_every_sample_is_in_one_fold_and_every_cell_is_spread(seed, samples, cv)
 def test_copies_of_a_sample_share_a_fold(seed, different, cv, kind):
     """Else a classifier that learns by heart would be said to predict labels that are nothing but chance."""
     rng = np.random.default_rng(seed)
-    numbers = rng.permutation(
-        np.concatenate([np.arange(different), rng.integers(0, different, 2 * different)])
-    )
+    numbers = rng.permutation(np.r_[np.arange(different), rng.integers(0, different, 2 * different)])
     labels, groups = (rng.integers(0, 2, different)[numbers] for _ in range(2))
     X = {
         "array": numbers[:, None].astype(float),

@@ -30,9 +30,8 @@ def known_table(rng, classes, groups):
     of_group = counts / np.maximum(counts.sum(axis=2, keepdims=True), 1e-12)
     members = np.zeros((400, classes, groups))
     members[np.arange(400), y, z] = 1.0
-    forecast = Forecast(
-        of_class[kinds], of_group[kinds], members, compared_rates("equalized_odds", classes), groups
-    )
+    rates = compared_rates("equalized_odds", classes)
+    forecast = Forecast(of_class[kinds], of_group[kinds], members, rates, groups)
     return kinds[:, None].astype(float), y, z, forecast
 
 
@@ -83,9 +82,8 @@ class Counting(DecisionTreeClassifier):
 @pytest.mark.parametrize("clean_ratio", ["auto", 0.9])
 def test_a_default_fit_costs_at_most_ten_plain_ones(clean_ratio, tolerance):
     data, Counting.rows = make_synthetic(900, seed=0), 0
-    model = SieveClassifier(
-        Counting(max_depth=4, random_state=0), clean_ratio=clean_ratio, tolerance=tolerance
-    )
+    tree = Counting(max_depth=4, random_state=0)
+    model = SieveClassifier(tree, clean_ratio=clean_ratio, tolerance=tolerance)
     model.set_params(random_state=0).fit(data.features, data.labels, sensitive_features=data.groups)
     assert 900 * 4 <= Counting.rows <= 900 * 10
 
@@ -119,9 +117,7 @@ def test_without_a_named_tolerance_no_more_accuracy_is_lost_than_may_be(seed, lo
 def test_max_accuracy_loss_is_a_share():
     data = make_synthetic(200, seed=0)
     with pytest.raises(InvalidInputError, match=r"max_accuracy_loss must be a number in \[0, 1\]; got 2"):
-        SieveClassifier(clone(TREE), max_accuracy_loss=2).fit(
-            data.features, data.labels, sensitive_features=data.groups
-        )
+        SieveClassifier(clone(TREE), max_accuracy_loss=2).fit(data.features, data.labels, data.groups)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -138,9 +134,7 @@ def test_labels_are_left_out_where_that_predicts_better(helps, seed, monkeypatch
     monkeypatch.setattr(
         sieve, "estimate_of", lambda checked, *given: estimate_of(unknowable(checked), *given)
     )
-    model = SieveClassifier(
-        DecisionTreeClassifier(min_samples_leaf=10, random_state=0), tolerance=1.0, random_state=seed
-    )
+    model = SieveClassifier(clone(TREE).set_params(min_samples_leaf=10), tolerance=1.0, random_state=seed)
     model.fit(data.features, labels, sensitive_features=data.groups)
     assert (model.weights_[left_out] == 0).all() == helps
     assert set(model.sample_indices_) == set(np.flatnonzero(~left_out if helps else np.ones(1500, bool)))

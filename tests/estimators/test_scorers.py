@@ -40,11 +40,8 @@ def test_score_is_the_negative_disparity(data, model, fairness, method):
     guessed, groups = model.predict(data.features), data.groups
     metric = getattr(fairsieve, f"{fairness}_disparity")
     disparity = metric(data.labels, guessed, sensitive_features=groups, method=method)
-    for scorer in (
-        fairness_scorer(fairness, method=method),
-        fairness_scorer(fairness.replace("_", "-"), method=method),
-    ):
-        scorer = pickle.loads(pickle.dumps(scorer))
+    for name in (fairness, fairness.replace("_", "-")):
+        scorer = pickle.loads(pickle.dumps(fairness_scorer(name, method=method)))
         assert scorer(model, data.features, data.labels, sensitive_features=groups) == -disparity
     scorer = fairness_scorer(fairness, method=method, with_accuracy=True)
     found = scorer(model, data.features, data.labels, sensitive_features=groups)

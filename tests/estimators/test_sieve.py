@@ -88,9 +88,8 @@ def test_final_model_is_the_classifier_fitted_with_the_stored_weights(data, esti
     assert model.predict_proba(data.features) == pytest.approx(again.predict_proba(data.features))
     assert model.score(data.features, data.labels) == again.score(data.features, data.labels)
     plain = clone(estimator).fit(data.features, data.labels)
-    assert model.plain_model_.predict_proba(data.features) == pytest.approx(
-        plain.predict_proba(data.features)
-    )
+    expected = plain.predict_proba(data.features)
+    assert model.plain_model_.predict_proba(data.features) == pytest.approx(expected)
 
 
 def fit_as_weighed(estimator, data, weights):

@@ -45,11 +45,12 @@ def checked_rows(count, data=DATA, seed=0):
 
 VERIFIED = checked_rows(150)
 ROWS = np.flatnonzero(VERIFIED != None)  # noqa: E711
+CHECKED = GIVEN | {"verified_labels": VERIFIED}
 
 
 @pytest.fixture(scope="module")
 def sieve():
-    return clone(SIEVE).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+    return clone(SIEVE).fit(DATA.features, NOISY.labels, **CHECKED)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def resampled():
     resampler = FairRobustResampler(random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairsieveWarning)
-        return resampler, *resampler.fit_resample(FEATURES, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+        return resampler, *resampler.fit_resample(FEATURES, NOISY.labels, **CHECKED)
 
 
 def test_checked_rows_mend_a_sieve_under_attack(sieve):
@@ -65,9 +66,8 @@ def test_checked_rows_mend_a_sieve_under_attack(sieve):
     plain, ours = sieve.plain_model_.predict(TEST.features), sieve.predict(TEST.features)
     assert accuracy(TEST.labels, ours) > accuracy(TEST.labels, plain) + 0.05
     groups = {"sensitive_features": TEST.groups}
-    assert equalized_odds_disparity(TEST.labels, ours, **groups) < equalized_odds_disparity(
-        TEST.labels, plain, **groups
-    )
+    wide = [equalized_odds_disparity(TEST.labels, found, **groups) for found in (ours, plain)]
+    assert wide[0] < wide[1]
 
 
 def test_a_sieve_measures_its_rounds_by_the_chances(sieve):
@@ -177,9 +177,7 @@ def test_a_gain_is_what_the_checked_rows_say_where_all_are_checked():
     for verified, low, high in ((DATA.labels, 0.0, 0.01), (checked_rows(12), 0.1, 0.4)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairsieveWarning)
-            found = estimate_clean_ratio(
-                DATA.features, NOISY.labels, **GIVEN, verified_labels=verified, random_state=0
-            )
+            found = estimate_clean_ratio(DATA.features, NOISY.labels, **GIVEN | {"verified_labels": verified})
         gain, off = gain_on_checked(found, first, second, np.ones(1200))
         expected = accuracy(DATA.labels, first) - accuracy(DATA.labels, second)
         assert abs(gain - expected) < (1e-9 if verified is DATA.labels else 3 * off)
@@ -194,9 +192,8 @@ def test_three_classes_and_three_groups():
     data = Samples(rng.normal(size=(900, 2)) + centres[codes], names[codes], rng.choice(["x", "y", "z"], 900))
     given = np.where((rng.random(900) < 0.4) & (codes == 0), "b", data.labels)
     options = {"sensitive_features": data.groups, "verified_labels": checked_rows(200, data)}
-    model = SieveClassifier(
-        DecisionTreeClassifier(max_depth=3, random_state=0), max_iter=2, cv=2, random_state=0
-    )
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    model = SieveClassifier(tree, max_iter=2, cv=2, random_state=0)
     model.fit(data.features, given, **options)
     assert model.ratios_.shape == model.flip_rates_.shape == (3, 3)
     assert model.flip_rates_[0].mean() == pytest.approx(0.4, abs=0.12)
@@ -245,9 +242,8 @@ def test_resampled_labels_come_back_in_their_container(resampled, kind):
 @pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(random_state=0)], ids=["sieve", "classifier"])
 def test_pipelines_and_searches_pass_them_on(model):
     with config_context(enable_metadata_routing=True):
-        routed = clone(model).set_fit_request(
-            sensitive_features=True, verified_labels=True, verified_weight=True
-        )
+        wanted = dict.fromkeys(("sensitive_features", "verified_labels", "verified_weight"), True)
+        routed = clone(model).set_fit_request(**wanted)
         search = GridSearchCV(
             make_pipeline(StandardScaler(), routed),
             {f"{type(model).__name__.lower()}__fairness": ["equalized_odds", "demographic_parity"]},
@@ -255,9 +251,7 @@ def test_pipelines_and_searches_pass_them_on(model):
             cv=2,
             error_score="raise",
         )
-        search.fit(
-            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED, verified_weight=np.ones(1200)
-        )
+        search.fit(DATA.features, NOISY.labels, **CHECKED, verified_weight=np.ones(1200))
     assert search.best_estimator_[-1].estimate_.verified.checked.sum() == 150
 
 
@@ -278,7 +272,7 @@ def test_a_pipeline_of_imbalanced_learn_passes_them_to_the_resampler():
             cv=2,
             error_score="raise",
         )
-        search.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+        search.fit(DATA.features, NOISY.labels, **CHECKED)
     fitted = search.best_estimator_
     assert fitted[0].estimator_.estimate_.verified.checked.sum() == 150
     assert accuracy(TEST.labels, fitted.predict(TEST.features)) > 0.6
@@ -298,9 +292,7 @@ BAD = {
 def test_a_clean_ratio_beside_verified_labels_is_refused():
     for model in (SIEVE, FairRobustClassifier()):
         with pytest.raises(InvalidInputError, match=r"got clean_ratio=0\.9 too: pass clean_ratio='auto'"):
-            clone(model).set_params(clean_ratio=0.9).fit(
-                DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
-            )
+            clone(model).set_params(clean_ratio=0.9).fit(DATA.features, NOISY.labels, **CHECKED)
 
 
 @pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(), FairRobustResampler(SIEVE)])
@@ -318,18 +310,15 @@ def test_an_estimator_that_takes_no_verified_labels_is_named():
             return super().fit(X, y)
 
     with pytest.raises(InvalidInputError, match="estimator must take verified_labels in fit"):
-        FairRobustResampler(OnlyGroups()).fit_resample(
-            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
-        )
+        FairRobustResampler(OnlyGroups()).fit_resample(DATA.features, NOISY.labels, **CHECKED)
 
 
 def test_checkpoints_of_other_checked_labels_are_not_used(tmp_path):
     model, others = clone(SIEVE).set_params(max_iter=1), checked_rows(150, seed=1)
 
     def probabilities(model, verified):
-        return model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified).predict_proba(
-            TEST.features
-        )
+        model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
+        return model.predict_proba(TEST.features)
 
     first = probabilities(clone(model).set_params(checkpoint_dir=tmp_path), VERIFIED)
     for verified, expected in ((VERIFIED, first), (others, probabilities(model, others))):

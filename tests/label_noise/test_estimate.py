@@ -17,9 +17,8 @@ DATA = make_synthetic(4000, seed=1)
 
 
 def estimate(labels, data=DATA, **options):
-    return estimate_clean_ratio(
-        data.features, labels, **{"sensitive_features": data.groups, "random_state": 0} | options
-    )
+    options = {"sensitive_features": data.groups, "random_state": 0} | options
+    return estimate_clean_ratio(data.features, labels, **options)
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +173,8 @@ def test_labels_by_weak_annotators_are_not_called_wrong_falsely(seed):
     suspects = np.setdiff1d(np.arange(len(data)), found.believed)
     assert len(suspects) < 0.01 * len(data) or (labels != data.labels)[suspects].mean() > 0.5
     if found.credible and found.clean_ratio == 1.0:
-        assert "labels wrong systematically, by a feature or for one group, do not show" in str(
-            found.credible
-        )
+        told = "labels wrong systematically, by a feature or for one group, do not show"
+        assert told in str(found.credible)
 
 
 def test_a_real_difference_between_groups_is_not_noise():

@@ -34,9 +34,8 @@ def people(rows: int, seed: int) -> Samples:
     group = (rng.random(rows) < 0.4).astype(int)
     X = rng.normal(size=(rows, 4)) + 0.5 * group[:, None] * np.array([1.0, 0.0, -1.0, 1.0])
     chance = 1 / (1 + np.exp(-(X @ np.array([2.0, 1.5, 1.0, 1.5]) - 0.7)))
-    return Samples(
-        np.column_stack([X, group]), (rng.random(rows) < chance).astype(int), group, classes=[0, 1]
-    )
+    label = (rng.random(rows) < chance).astype(int)
+    return Samples(np.column_stack([X, group]), label, group, classes=[0, 1])
 
 
 def truth(models, others):
@@ -152,9 +151,8 @@ def test_rates_move_with_the_rows_as_their_influence_says():
     for _ in range(6):
         weights = rng.exponential(size=len(data))
         again = estimate_clean_ratio(data.features, labels, sample_weight=weights, **settings).likely_rates
-        fitted.append(
-            np.concatenate([new.levels - old.levels for new, old in zip(again, found, strict=True)])
-        )
+        moved = [new.levels - old.levels for new, old in zip(again, found, strict=True)]
+        fitted.append(np.concatenate(moved))
         forecast.append(np.concatenate([(weights - 1) @ old.influence for old in found]))
     assert np.corrcoef(np.ravel(fitted), np.ravel(forecast))[0, 1] > 0.75
 
@@ -170,9 +168,8 @@ def test_nobody_without_a_group_need_be_among_those_who_are_judged(noise):
     assert estimate.cells.shape == (2, 3)
     part = np.flatnonzero(known)
     codes = (data.features[part, 0] > 0).astype(int)
-    judged = judge(
-        data.with_labels(labels).take(part).cells, [codes], NOTION, positive=1, estimate=estimate.take(part)
-    )
+    cells = data.with_labels(labels).take(part).cells
+    judged = judge(cells, [codes], NOTION, positive=1, estimate=estimate.take(part))
     assert judged.basis == ("estimate" if noise else "bounds")
     assert holds(judged.models[0].disparity, judged.models[0].disparity.value)
 
@@ -235,10 +232,8 @@ def test_no_interval_of_a_gap_or_a_share_goes_beyond_what_is_possible():
 def test_a_change_of_equal_draws_is_0():
     drawn = np.random.default_rng(0).normal(0.1, 0.05, (1000, 4))
     values = drawn.mean(axis=0)
-    assert bound_change_of_largest(values, drawn, values, drawn) == (
-        0.0,
-        (pytest.approx(0), pytest.approx(0)),
-    )
+    value, interval = bound_change_of_largest(values, drawn, values, drawn)
+    assert (value, *interval) == pytest.approx((0.0, 0.0, 0.0))
 
 
 def test_a_value_beyond_all_of_its_draws_is_still_the_largest():

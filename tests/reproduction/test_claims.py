@@ -132,12 +132,10 @@ def add_runs(results, experiment, **values):
         tuned = results.scope.tuned_as(experiment, pace=grid is method.pace)
         if tuned is not None:
             asked = results.scope.tuning_settings(tuned, given)
-            chosen = combinations(
-                METHODS[tuned.method].pace if given is None else METHODS[tuned.method].candidates
-            )[0]
-            results.add(
-                {"run": fingerprint(asked), "settings": asked, "hyperparameters": chosen, "versions": {}}
-            )
+            tried = METHODS[tuned.method]
+            chosen = combinations(tried.pace if given is None else tried.candidates)[0]
+            made = {"run": fingerprint(asked), "settings": asked}
+            results.add(made | {"hyperparameters": chosen, "versions": {}})
         given = {}
     seeds = results.scope.seeds_for(experiment)
     columns = {
@@ -319,9 +317,8 @@ def test_the_papers_own_numbers_bear_out_its_claims(as_printed):
     assert len(found) >= 30
     contradicted = {name for name, answer in found.items() if answer.holds not in (True, "not comparable")}
     printed = {each.claim.id: each.printed for each in judgements(Protocols(as_printed)) if each.printed}
-    assert {name for name, answer in printed.items() if answer.holds is not True} == contradicted & set(
-        printed
-    )
+    denied = {name for name, answer in printed.items() if answer.holds is not True}
+    assert denied == contradicted & set(printed)
     assert contradicted == {
         "abstract-accuracy",  # on COMPAS up to .1 below FR-Train, which its text says too
         "table1-most-accurate",  # ITLM→FB, DP: .725
@@ -369,9 +366,8 @@ def test_one_run_decides_nothing_and_prints_no_deviation():
 
 def test_open_claims_say_what_would_decide_them_and_everything_is_on_a_page(tmp_path):
     rng = np.random.default_rng(1)
-    noise = dict.fromkeys(
-        ("accuracy", "equalized_odds", "demographic_parity"), lambda: rng.normal(0.3, 0.1, 20)
-    )
+    measures = ("accuracy", "equalized_odds", "demographic_parity")
+    noise = dict.fromkeys(measures, lambda: rng.normal(0.3, 0.1, 20))
     results = of_everything(SCOPE, **noise)
     for each in judgements(results):
         if each.fresh.holds is None:

@@ -64,9 +64,8 @@ def test_losses_and_errors_are_expectations_over_the_classes(seed, classes, sing
     slow = sum(weights[:, c] * cross_entropy(outputs, everyone[c]).numpy() for c in range(classes))
     assert losses.numpy() == pytest.approx(slow, rel=1e-5)
     guessed = (outputs > 0).long() if outputs.ndim == 1 else outputs.argmax(1)
-    assert signals[0].numpy() == pytest.approx(
-        1 - weights[np.arange(60), guessed.numpy()], rel=1e-5, abs=1e-6
-    )
+    wrong = 1 - weights[np.arange(60), guessed.numpy()]
+    assert signals[0].numpy() == pytest.approx(wrong, rel=1e-5, abs=1e-6)
     assert sampler.plan.cells.label_codes.tolist() == weights.argmax(axis=1).tolist()
     assert sampler.label_weights.sum(dim=1).numpy() == pytest.approx(np.ones(60))
 

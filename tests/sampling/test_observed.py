@@ -182,9 +182,8 @@ def test_any_map_style_dataset(data):
     model = torch.nn.Linear(1, 2)
     words = [{"value": float(index), "name": f"sample {index}"} for index in range(N)]
     before = torch.random.get_rng_state()
-    sampler.refresh(
-        model, words, forward=lambda net, batch: net(batch["value"][:, None].float()), chunk_size=11
-    )
+    forward = lambda net, batch: net(batch["value"][:, None].float())  # noqa: E731
+    sampler.refresh(model, words, forward=forward, chunk_size=11)
     assert model.training
     assert torch.equal(torch.random.get_rng_state(), before)
     sampler.update()

@@ -98,10 +98,7 @@ def test_a_loader_that_reads_ahead_says_how_many_batches_were_trained(trained):
 
 
 def test_clean_ratios_and_averages_are_part_of_the_state():
-    sampler, later = (
-        new_sampler(clean_ratio="auto", warmup_epochs=0),
-        new_sampler(clean_ratio="auto", warmup_epochs=0),
-    )
+    sampler, later = (new_sampler(clean_ratio="auto", warmup_epochs=0) for _ in range(2))
     before = sampler.state_dict()
     sampler.update(OUTPUTS[0])
     resumed = new_sampler(clean_ratio="auto", warmup_epochs=0)

@@ -186,9 +186,8 @@ def test_one_worker_samples_like_one_process(data):
 def test_batches_without_samples_of_this_worker(data, monkeypatch):
     x, y, z = data
     sampler = ShardedBatchSampler(y, z, 10, clean_ratio=1.0, warmup_epochs=1)
-    monkeypatch.setattr(
-        sampler.plan, "batches", lambda: [np.array([3, 4]), np.array([], np.int64), np.array([5])]
-    )
+    batches = [np.array([3, 4]), np.array([], np.int64), np.array([5])]
+    monkeypatch.setattr(sampler.plan, "batches", lambda: batches)
     model, sizes = torch.nn.Linear(3, 2), []
     for where, features, labels in sampler.loader(TensorDataset(torch.arange(N), x, y)):
         losses = torch.nn.functional.cross_entropy(model(features), labels, reduction="none")

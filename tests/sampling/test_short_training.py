@@ -96,9 +96,8 @@ def test_outputs_that_are_no_logits_are_refused():
 
 def test_held_out_samples_decide_which_class_is_balanced():
     labels, rare = np.array([0, 1] * 60), np.where(np.arange(120) % 6 < 2, "b", "a")
-    sampler, usual = (
-        FairRobustBatchSampler(labels, rare, 10, clean_ratio=1.0, warmup_epochs=0, epochs=4) for _ in range(2)
-    )
+    options = {"clean_ratio": 1.0, "warmup_epochs": 0, "epochs": 4}
+    sampler, usual = (FairRobustBatchSampler(labels, rare, 10, **options) for _ in range(2))
     held_out, groups = np.array([0, 1] * 100), np.array(list("aabb") * 50)
     hard = np.where((held_out == 1) & (groups == "b"), -2.0, 2.0) * np.where(held_out == 1, 1, -1)
     usual.update(torch.zeros(120, 2))

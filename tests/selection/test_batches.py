@@ -109,10 +109,8 @@ def test_every_batch_and_the_epoch_round_each_quota_to_a_neighbour(table, size, 
 def test_less_than_one_sample_an_epoch(share, batches, seed):
     """A cell whose share of an epoch is less than one sample comes in its turn, for twenty epochs on end."""
     edges = share_edges(np.array([share / batches, 1 - share / batches]))
-    times = [
-        shares_of(Draw(edges, batch_offsets(batches, seed, epoch), seed, epoch))[:, 0].sum()
-        for epoch in range(20)
-    ]
+    drawn = [Draw(edges, batch_offsets(batches, seed, epoch), seed, epoch) for epoch in range(20)]
+    times = [shares_of(each)[:, 0].sum() for each in drawn]
     assert set(times) <= {0, 1}
     assert abs(sum(times) - 20 * share) < 3
 

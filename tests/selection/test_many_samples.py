@@ -18,9 +18,8 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def test_plans_of_many_samples_are_the_same_on_every_backend():
     rng, size = np.random.default_rng(0), 200_000  # NumPy looks at 65,536 samples at a time
     cells = Cells.of(rng.integers(0, 2, size), rng.integers(0, 3, size))
-    one, other = (
-        Plan(cells, 100, clean_ratio=0.9, warmup_epochs=0, backend=name) for name in ("numpy", "torch")
-    )
+    options = {"clean_ratio": 0.9, "warmup_epochs": 0}
+    one, other = (Plan(cells, 100, **options, backend=name) for name in ("numpy", "torch"))
     for _ in range(2):
         losses = rng.exponential(size=size).astype(np.float32)
         one.update(losses)

@@ -186,9 +186,8 @@ def test_sums_of_cells_are_those_of_their_samples(samples, dtype):
 def step_of(cells, sums, fairness):
     """Ratios after one step of 0.1 from where they start, by sums against each target."""
     wanted, counts = comparisons(fairness, cells), cells.counts
-    step = Step(
-        class_shares(counts), np.array(sums, float), counts, np.array(wanted.rows), wanted.by_group, 0.1
-    )
+    sums, rows = np.array(sums, float), np.array(wanted.rows)
+    step = Step(class_shares(counts), sums, counts, rows, wanted.by_group, 0.1)
     return moved(step)
 
 

@@ -133,9 +133,8 @@ def test_other_names_select_the_same(problem, data):
 def test_samples_in_another_order_are_selected_alike(problem, data):
     """Samples in another order, none of equal loss, are selected in that order."""
     order = data.draw(shuffles(len(problem.losses)))
-    moved = chosen(
-        problem, **{name: getattr(problem, name)[order] for name in ("losses", "labels", "groups")}
-    )
+    changed = {name: getattr(problem, name)[order] for name in ("losses", "labels", "groups")}
+    moved = chosen(problem, **changed)
     assert sorted(order[moved].tolist()) == chosen(problem)
 
 
@@ -255,9 +254,8 @@ def test_bad_input_is_named(arguments, message):
 
 
 def test_classes_that_are_absent_can_be_named():
-    found = fairsieve.select(
-        [0.1], ["no"], ["a"], RATIOS, 1.0, classes=["no", "yes"], group_values=["a", "b"]
-    )
+    known = {"classes": ["no", "yes"], "group_values": ["a", "b"]}
+    found = fairsieve.select([0.1], ["no"], ["a"], RATIOS, 1.0, **known)
     assert found.counts.shape == (2, 2)
     assert fairsieve.select([0.1], [1], [0], RATIOS, 1.0).counts.shape == (2, 2)  # codes need no names
     assert len(fairsieve.select([0.1, 0.2], [-1, 1], [0, 1], RATIOS, 1.0)) == 1  # which these are not

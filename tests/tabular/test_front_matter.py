@@ -16,9 +16,8 @@ front_matter = load_sentences("fairsieve.tabular", "sentences.j2").front_matter
 
 def test_the_card_of_a_run_is_a_model_card(tmp_path):
     people = read_nhanes().sample(600, random_state=0)
-    result = tabular.train(
-        people, label="obese", sensitive="sex", drop="truth", positive="yes", max_iter=4, test=0.3
-    )
+    asked = {"label": "obese", "sensitive": "sex", "drop": "truth", "positive": "yes"}
+    result = tabular.train(people, **asked, max_iter=4, test=0.3)
     folder = result.save(tmp_path / "run")
     text = (folder / "card.md").read_text(encoding="utf-8")
     assert text.startswith("---\n")

@@ -74,9 +74,7 @@ def stored(request, tmp_path_factory):
     table = people(400)
     marks = ["", "?", "NA", "unknown", "-99"]
     for name in ("age", "hours", "job"):
-        table[name] = [
-            marks[random.integers(len(marks))] if random.random() < 0.1 else value for value in table[name]
-        ]
+        table[name] = [random.choice(marks) if random.random() < 0.1 else value for value in table[name]]
     table["flag"] = [("True", "False", "")[row % 3] for row in range(400)]
     table["kind"] = [("1", "2", "3")[row % 3] for row in range(400)]
     path = write_csv(folder / "people.csv", table)

@@ -109,9 +109,7 @@ def xor(count, wrong=0.0):
 
 
 def test_auto_chooses_by_log_loss(people_csv):
-    run = tabular.train(
-        xor(900)[0], **ROLES, model="auto", trees=6, max_iter=4, clean_ratio=1.0, test=0.2
-    ).run
+    run = tabular.train(xor(900)[0], **ROLES, **FEW | {"model": "auto", "clean_ratio": 1.0}).run
     losses = run.trained.losses
     assert min(losses.values()) < losses["linear"] - 0.02
     assert run.trained.kind == KINDS[0]  # trees are better where columns interplay

@@ -118,9 +118,8 @@ def test_rows_measured_on_that_were_learnt_from_are_counted(tmp_path):
     table.to_csv(path, index=False)
     half["hours"] = half["hours"] + "0"  # the same numbers
     for test, seen in ((path, 600), (half, 300), (table[:1], 1), (moved, 0)):
-        result = tabular.train(
-            path, **ROLES, clean_ratio=0.9, max_iter=1, test_file=test, small_groups="ignore"
-        )
+        asked = {"clean_ratio": 0.9, "max_iter": 1, "test_file": test, "small_groups": "ignore"}
+        result = tabular.train(path, **ROLES, **asked)
         told = [note for note in result.run.notes if "measured on" in note]
         assert [note.kind for note in told] == ["warning"] * bool(seen)
         folder = result.save(tmp_path / "run", force=True)
@@ -211,6 +210,5 @@ def test_predictions_are_the_same_however_many_rows_are_written_at_a_time(
     np.testing.assert_allclose(again.probability, found.probability)
     table = list(csv.reader(expected.decode(encoding).splitlines(keepends=True)))
     assert table[0][-2:] == ["predicted", "probability"]
-    assert [row[:-2] for row in table[1:]] == [
-        row for row in csv.reader(content.splitlines(keepends=True)) if row
-    ][1:]
+    given = [row for row in csv.reader(content.splitlines(keepends=True)) if row]
+    assert [row[:-2] for row in table[1:]] == given[1:]

@@ -17,6 +17,7 @@ from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
 
 COUNT = 1200
+ROLES = {"label": "income", "sensitive": "sex"}
 
 
 def table(predict, count=COUNT, *, certain=False):
@@ -56,9 +57,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(path):
-    return tabular.audit(
-        path, label="income", sensitive="sex", positive="high", prediction="guess", score="chance"
-    )
+    return tabular.audit(path, **ROLES, positive="high", prediction="guess", score="chance")
 
 
 def test_rows_without_a_prediction_are_counted(result):
@@ -85,9 +84,7 @@ def test_scores_are_judged_by_right_labels(wrong):
     sex, x = rng.choice(["f", "m"], 4000), rng.normal(size=(4000, 2))
     right = x.sum(axis=1) > np.where(sex == "f", 1.5, 0.0)
     given = right ^ (rng.random(4000) < wrong)
-    frame = pd.DataFrame(x, columns=["a", "b"]).assign(
-        sex=sex, label=given.astype(int), guess=right.astype(int)
-    )
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(sex=sex, label=given * 1, guess=right * 1)
     for low, expected in ((0.0, "holds"), (0.2, "fails")):
         scores = np.where(right, 0.99 - low * (sex == "m"), 0.01)
         roles = {"label": "label", "sensitive": "sex", "prediction": "guess", "score": "score"}
@@ -98,15 +95,10 @@ def test_scores_are_judged_by_right_labels(wrong):
 
 def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
     folder = result.save(tmp_path / "audit")
-    assert sorted(one.name for one in folder.iterdir()) == [
-        "metrics.json",
-        "report.html",
-        "settings.toml",
-        "suspects.csv",
-    ]
-    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == json.loads(
-        json.dumps(result.metrics)
-    )
+    names = {"metrics.json", "report.html", "settings.toml", "suspects.csv"}
+    assert {one.name for one in folder.iterdir()} == names
+    written = json.loads((folder / "metrics.json").read_text("utf-8"))
+    assert written == json.loads(json.dumps(result.metrics))
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert result.decision.sentence in page
     assert "What scores mean" in page
@@ -117,15 +109,15 @@ def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
 
 def test_equal_rates_can_be_used_and_nothing_is_said_beyond_the_numbers(tmp_path):
     path = write_csv(tmp_path / "fair.csv", table(fair, 3000, certain=True))
-    found = tabular.audit(path, label="income", sensitive="sex", prediction="guess")
+    found = tabular.audit(path, **ROLES, prediction="guess")
     assert found.decision.outcome == "use"
     assert found.metrics["calibration"] == []
     small = write_csv(tmp_path / "small.csv", table(fair, 200))
-    few = tabular.audit(small, label="income", sensitive="sex", prediction="guess")
+    few = tabular.audit(small, **ROLES, prediction="guess")
     assert few.decision.outcome == "cannot-tell"
     # What right labels would say of wrong ones is not known as well.
     noisy = write_csv(tmp_path / "noisy.csv", table(fair, 3000))
-    unknown = tabular.audit(noisy, label="income", sensitive="sex", prediction="guess")
+    unknown = tabular.audit(noisy, **ROLES, prediction="guess")
     assert unknown.metrics["labels_judged_by"] in ("estimate", "bounds")
     intervals = [one.metrics["scores"]["disparity"]["interval"] for one in (found, unknown)]
     assert np.diff(intervals[1]) > np.diff(intervals[0])
@@ -173,7 +165,7 @@ def test_scores_that_are_off_by_chance_alone_in_one_group_of_many_are_not_condem
 
 def test_one_label_for_everyone_is_no_prediction(tmp_path):
     path = write_csv(tmp_path / "one.csv", table(lambda income, sex, place: ("low", 0.1), 400))
-    found = tabular.audit(path, label="income", sensitive="sex", prediction="guess")
+    found = tabular.audit(path, **ROLES, prediction="guess")
     assert found.decision.outcome == "do-not-use"
     assert "Everyone is predicted low" in " ".join(found.decision.reasons)
 
@@ -188,7 +180,7 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
 ])  # fmt: skip
 def test_what_is_no_prediction_is_told(path, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        tabular.audit(path, label="income", sensitive="sex", **options)
+        tabular.audit(path, **ROLES, **options)
 
 
 def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path):

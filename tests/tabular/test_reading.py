@@ -29,9 +29,8 @@ def read(tmp_path_factory):
     """A function that returns a table as it is read, by a model that looks at its column ``a``."""
     folder = tmp_path_factory.mktemp("reading")
     table = {"a": ["x", "y", "z"] * 30, "sex": ["m", "w"] * 45, "income": ["low", "low", "high"] * 30}
-    model = tabular.train(
-        pandas.DataFrame(table), label="income", sensitive="sex", categories="a", clean_ratio=0.9, test=0.3
-    )
+    asked = {"label": "income", "sensitive": "sex", "categories": "a", "clean_ratio": 0.9, "test": 0.3}
+    model = tabular.train(pandas.DataFrame(table), **asked)
 
     def read_back(data, name="table.csv", **reading):
         if isinstance(data, str | bytes):
@@ -119,9 +118,8 @@ def test_a_file_that_unpacks_to_too_much_is_refused(read, monkeypatch):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_pipes_are_read_once(tmp_path, pack):
     """By every command, though some of them read a file more than once."""
-    (tmp_path / "people.csv").write_bytes(
-        content := pack(write_csv(tmp_path / "p.csv", people(300)).read_bytes())
-    )
+    content = pack(write_csv(tmp_path / "p.csv", people(300)).read_bytes())
+    (tmp_path / "people.csv").write_bytes(content)
     asked = {"label": "income", "sensitive": "sex"}
     calls = {
         "train": lambda data: tabular.train(data, **asked, clean_ratio=0.9, max_iter=4, test=0.3),
@@ -195,9 +193,8 @@ def test_the_usual_gaps_are_gaps(read):
 
 
 def test_frames_of_lists_dicts_and_arrow_are_read(read):
-    table = read(
-        pandas.DataFrame({"a": [["a", "b"], None, ["a", "b"]], "b": [{"k": 1}, {"k": 1}, float("nan")]})
-    )
+    frame = pandas.DataFrame({"a": [[*"ab"], None, [*"ab"]], "b": [{"k": 1}, {"k": 1}, float("nan")]})
+    table = read(frame)
     assert table.cells("a") == ["['a', 'b']", None, "['a', 'b']"]
     assert table.cells("b") == ["{'k': 1}", "{'k': 1}", None]
     pyarrow = pytest.importorskip("pyarrow")
@@ -266,9 +263,8 @@ def test_a_number_that_means_missing_is_compared_by_its_value(tmp_path, stored):
         frame.to_csv(path, index=False) if stored == "csv" else frame.to_parquet(path)
     data = frame if stored == "frame" else path
     roles = {"label": "income", "sensitive": "sex", "dates": "since", "categories": "zip"}
-    result = tabular.train(
-        data, **roles, missing=["-999", "97.0", "9", "none"], clean_ratio=0.9, max_iter=1, test=0.3
-    )
+    asked = {"missing": ["-999", "97.0", "9", "none"], "clean_ratio": 0.9, "max_iter": 1, "test": 0.3}
+    result = tabular.train(data, **roles, **asked)
     gaps = {one["name"]: one["missing"] for one in result.metrics["data"]["columns"]}
     assert gaps == {"size": 18, "count": 20, "since": 0, "zip": 0}
     assert result.run.problem.groups.names == ("0", "1")

@@ -266,17 +266,14 @@ def test_numbers_that_may_not_be_alike_are_told():
     assert found["share"].hint == "Signs of numbers in column 'share' differ, and are ignored: % and none."
     assert "€ and $" in found["pay"].hint
     assert found["euro"].hint == ""
-    assert found["some"].hint.startswith(
-        "Column 'some' has numbers in 40 of 120 rows with a value, and is taken as"
-    )
+    told = "Column 'some' has numbers in 40 of 120 rows with a value, and is taken as"
+    assert found["some"].hint.startswith(told)
     days = features(day=["03/04/2026", "2026-03-05"])["day"].left_out
     assert days.startswith("dates that may mean two days")
 
 
 def test_columns_may_be_named_by_numbers():
-    frame = pd.DataFrame(
-        {0: cycle(["no", "yes", "yes"]), 1: cycle(["m", "w"]), 2: cycle([1, 2, 3, 4, 5]), 3: 7}
-    )
+    frame = pd.DataFrame({0: cycle(["no", "yes", "yes"]), 1: cycle(["m", "w"]), 2: cycle(range(1, 6)), 3: 7})
     roles = {"label": 0, "sensitive": 1, "drop": [3], "missing": 5}
     for found in (tabular.audit(frame, **roles).audit, tabular.review(frame, **roles, id_column=2).review):
         assert (found.labels.column, found.groups.columns, found.asked.drop) == ("0", ("1",), ("3",))
@@ -297,9 +294,7 @@ def test_columns_can_be_dropped_and_forced():
 @settings(max_examples=15)
 def test_whole_numbers_of_any_length_stay_apart(numbers, pointed):
     """As labels and as groups, however they are written."""
-    written = [
-        f"{number}.0" if pointed and place % 2 else str(number) for place, number in enumerate(numbers)
-    ]
+    written = [f"{number}.0" if pointed and i % 2 else str(number) for i, number in enumerate(numbers)]
     found = audit(y=written, z=[*written])
     assert found.labels.classes == found.groups.names == tuple(sorted(map(str, numbers)))
 
@@ -351,9 +346,8 @@ def test_encoding_gives_what_scikit_learn_gives(rows, others):
 
     def values_of(rows):
         number, words, many = zip(*rows, strict=True)
-        frame = pd.DataFrame(
-            {"number": np.array(number), "text": words, "many": [f"v{value}" for value in many]}
-        )
+        many = [f"v{value}" for value in many]
+        frame = pd.DataFrame({"number": np.array(number), "text": words, "many": many})
         return frame.astype({"text": "category", "many": "category"})
 
     def objects(part):
@@ -375,16 +369,9 @@ def test_encoding_gives_what_scikit_learn_gives(rows, others):
             expected = np.clip(oracle.transform(objects(part)), -most, most)
             # The order of texts, and of their columns, is our own.
             first = len(prepared.numbers_) + len(prepared.gaps_)
-            widths = {
-                name: len(prepared.categories_[name]) + (name in prepared.rest_) for name in ("text", "many")
-            }
-            starts = dict(
-                zip(
-                    prepared.categories_,
-                    [first, first + widths[next(iter(prepared.categories_))]],
-                    strict=True,
-                )
-            )
+            known, rest = prepared.categories_, prepared.rest_
+            widths = {name: len(known[name]) + (name in rest) for name in ("text", "many")}
+            starts = dict(zip(known, [first, first + widths[next(iter(known))]], strict=True))
             order = [*range(first)]
             for name in ("text", "many"):
                 places = np.argsort(prepared.categories_[name], kind="stable").tolist()

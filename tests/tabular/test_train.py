@@ -54,9 +54,8 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     table["income"] = ["middle" if place % 3 == 0 else value for place, value in enumerate(table["income"])]
     table["old"] = ["?" if place % 50 == 0 else "yes" if place % 2 else "no" for place in range(900)]
     path = write_csv(tmp_path / "three.csv", table)
-    found = tabular.train(
-        path, label="income", sensitive=["sex", "old"], fairness="demographic-parity", test=0.3, **FEW
-    ).run
+    asked = {"sensitive": ["sex", "old"], "fairness": "demographic-parity", "test": 0.3}
+    found = tabular.train(path, label="income", **asked, **FEW).run
     assert found.problem.labels.classes == ("high", "low", "middle")
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.evaluation.groups[-1] is None

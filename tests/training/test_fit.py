@@ -104,9 +104,8 @@ def test_averaging_a_module_is_the_mean_of_its_last_predictions(noisy, outputs):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, outputs))
     options = SHORT | {"learning_rate": 0.1}
-    chances = [
-        fit(model, noisy, **(options | {"epochs": e})).predict_proba(noisy.features) for e in (10, 11, 12)
-    ]
+    fits = [fit(model, noisy, **(options | {"epochs": e})) for e in (10, 11, 12)]
+    chances = [each.predict_proba(noisy.features) for each in fits]
     averaged = fit(model, noisy, average_last=3, **options)
     assert averaged.predict_proba(noisy.features) == pytest.approx(np.mean(chances, axis=0), abs=1e-6)
     assert averaged.predict(noisy.features).tolist() == np.mean(chances, axis=0).argmax(axis=1).tolist()
@@ -121,10 +120,8 @@ def test_an_interruption_returns_the_best_state_so_far(noisy, model, stop):
     assert fitted.interrupted
     assert len(fitted.history) == stop
     if stop:  # a state since epoch 4, when selection began
-        states = [
-            fit(model, noisy, **(SHORT | {"epochs": done}))
-            for done in ([4, 5, 6, 7] if stop == 8 else [stop])
-        ]
+        ends = [4, 5, 6, 7] if stop == 8 else [stop]
+        states = [fit(model, noisy, **(SHORT | {"epochs": done})) for done in ends]
         assert weights(fitted).tolist() in [weights(state).tolist() for state in states]
 
 
@@ -135,9 +132,8 @@ def test_the_best_state_is_the_one_of_highest_accuracy_less_disparity(noisy, mod
         fitted = fit(model, noisy, "lr", **options)  # selects everything, so that the history has all numbers
     train = fitted.history.train
     best = int((train.accuracy - train.disparity["equalized_odds"]).argmax())
-    assert (
-        weights(fitted).tolist() == weights(fit(model, noisy, "lr", **(options | {"epochs": best}))).tolist()
-    )
+    expected = fit(model, noisy, "lr", **(options | {"epochs": best}))
+    assert weights(fitted).tolist() == weights(expected).tolist()
 
 
 def test_the_progress_bar_does_not_change_the_result(noisy, capsys):

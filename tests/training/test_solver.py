@@ -49,9 +49,8 @@ def test_the_widest_gap_is_the_disparity_between_groups(seed, fairness, classes,
                 counted &= labels == rate.of_true
             if rate.of_predicted != ANY:
                 counted &= guessed == rate.of_predicted
-            hits = {RIGHT: guessed == labels, WRONG: guessed != labels}.get(
-                rate.predicted, guessed == rate.predicted
-            )
+            said = guessed == rate.predicted
+            hits = {RIGHT: guessed == labels, WRONG: guessed != labels}.get(rate.predicted, said)
             hits = hits[counted] if rate.true == ANY else hits[counted] & (labels == rate.true)[counted]
             rates.append(hits.mean())
             error += hits.var() / len(hits)
