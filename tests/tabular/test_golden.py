@@ -13,104 +13,69 @@ ROWS = 80
 SHOWN = 6  # rows of a record
 
 
-def cycled(columns, separator=",", end="\n", head="sex{0}income"):
+def cycled(columns, separator=",", end="\n", encoding="utf-8", first=b"", last=b""):
     """Write a table of 80 rows whose columns repeat a few values, beside two groups and two labels."""
-    lines = [separator.join([head.format(separator), *columns])]
+    lines = [separator.join(["sex", "income", *columns])]
     for row in range(ROWS):
         base = [("F", "M")[row % 2], ("low", "high")[row // 2 % 2]]
         lines.append(separator.join(base + [values[row % len(values)] for values in columns.values()]))
-    return end.join(lines) + end
+    return first + (end.join(lines) + end).encode(encoding) + last
 
 
-def days(count):
-    return [f"2024-01-{day + 1:02d}" for day in range(count)]
-
-
+DAYS = [f"2024-01-{day + 1:02d}" for day in range(20)]
+COMMAS = {"pay": ["1.234,5", "20,25", "-3,0", ""], "age": ["31", "47", "25"]}
+GAPS = {
+    "age": ["31", "?", " NA", "40", "-99", '""'],
+    "town": ["Ulm", "N/A", "unknown", "<NA>", "null", "#N/A"],
+    "gone": ["", "NaN"],
+}
+LONG = {
+    "account": ["9007199254740993", "9007199254740992", "9007199254740994"],
+    "serial": [str(10**18 + row) for row in range(ROWS)],
+    "shifted": [str(10**18 + row * row % 61) for row in range(ROWS)],
+    "huge": ["12345678901234567890123", "1"],
+    "place": [str(row + 5) for row in range(ROWS)],
+}
+CODES = {
+    "zip": ["00501", "10115", "89073"],
+    "count": ["1", "1.0", "+1", "1e0", ".5", "2."],
+    "flag": ["True", "False"],
+    "kind": ["1", "2.0", "3"],
+}
+DATES = {
+    "iso": DAYS,
+    "seen": ["2024-02-29 12:00", "1969-12-31", ""],
+    "dotted": ["04.03.2026", "1.1.1970"],
+    "slashed": ["03/04/2026", "05/06/2026"],
+}
+QUOTES = {
+    "job": ['"cook, chef"', '"said ""no"""', '"two\nlines"', "plain"],
+    "": ["1", "2"],
+    "  padded ": [" a", "b "],
+}
+MANY = {
+    "town": [f"town {row % 60}" for row in range(ROWS)],
+    "name": [f"name {row}" for row in range(ROWS)],
+    "same": ["x"],
+    "size": ["1,5", "2,25"],
+}
+AGES = {
+    "age": ["30", "30", "40", "60", "20", "", "31", "26"],
+    "team": ["a", "b", "c"],
+    "region": ["1.0", "1", "2"],
+}
+BINS = {"sensitive": ["sex", "age"], "bins": ["age=25"], "small_groups": "merge"}
 TABLES = {
-    "decimal commas": (
-        cycled({"pay": ["1.234,5", "20,25", "-3,0", ""], "age": ["31", "47", "25"]}, ";").encode(),
-        {},
-    ),
-    "tabs in UTF-16": (cycled({"größe": ["1.5", "2", "3e2"]}, "\t").encode("utf-16"), {}),
-    "Windows-1252": (cycled({"town": ["Köln", "Ulm", "Fürth "]}, end="\r\n").encode("cp1252"), {}),
-    "marks of gaps": (
-        cycled(
-            {
-                "age": ["31", "?", " NA", "40", "-99", '""'],
-                "town": ["Ulm", "N/A", "unknown", "<NA>", "null", "#N/A"],
-                "gone": ["", "NaN"],
-            }
-        ).encode(),
-        {"missing": ["unknown", "-99"]},
-    ),
-    "long integers": (
-        cycled(
-            {
-                "account": ["9007199254740993", "9007199254740992", "9007199254740994"],
-                "serial": [str(10**18 + row) for row in range(ROWS)],
-                "shifted": [str(10**18 + row * row % 61) for row in range(ROWS)],
-                "huge": ["12345678901234567890123", "1"],
-                "place": [str(row + 5) for row in range(ROWS)],
-            }
-        ).encode(),
-        {},
-    ),
-    "codes and ways to write a number": (
-        cycled(
-            {
-                "zip": ["00501", "10115", "89073"],
-                "count": ["1", "1.0", "+1", "1e0", ".5", "2."],
-                "flag": ["True", "False"],
-                "kind": ["1", "2.0", "3"],
-            }
-        ).encode(),
-        {"categories": ["kind"]},
-    ),
-    "dates": (
-        cycled(
-            {
-                "iso": days(20),
-                "seen": ["2024-02-29 12:00", "1969-12-31", ""],
-                "dotted": ["04.03.2026", "1.1.1970"],
-                "slashed": ["03/04/2026", "05/06/2026"],
-            }
-        ).encode(),
-        {"dates": ["seen", "dotted"]},
-    ),
-    "quotes and blank lines": (
-        b"\xef\xbb\xbf\r\n"
-        + cycled(
-            {
-                "job": ['"cook, chef"', '"said ""no"""', '"two\nlines"', "plain"],
-                "": ["1", "2"],
-                "  padded ": [" a", "b "],
-            }
-        ).encode()
-        + b"\n,,,,\n",
-        {},
-    ),
-    "many values": (
-        cycled(
-            {
-                "town": [f"town {row % 60}" for row in range(ROWS)],
-                "name": [f"name {row}" for row in range(ROWS)],
-                "same": ["x"],
-                "size": ["1,5", "2,25"],
-            },
-            "|",
-        ).encode(),
-        {"separator": "|", "decimal": "."},
-    ),
-    "groups of numbers": (
-        cycled(
-            {
-                "age": ["30", "30", "40", "60", "20", "", "31", "26"],
-                "team": ["a", "b", "c"],
-                "region": ["1.0", "1", "2"],
-            }
-        ).encode(),
-        {"sensitive": ["sex", "age"], "bins": ["age=25"], "small_groups": "merge"},
-    ),
+    "decimal commas": (cycled(COMMAS, ";"), {}),
+    "tabs in UTF-16": (cycled({"größe": ["1.5", "2", "3e2"]}, "\t", encoding="utf-16"), {}),
+    "Windows-1252": (cycled({"town": ["Köln", "Ulm", "Fürth "]}, end="\r\n", encoding="cp1252"), {}),
+    "marks of gaps": (cycled(GAPS), {"missing": ["unknown", "-99"]}),
+    "long integers": (cycled(LONG), {}),
+    "codes and ways to write a number": (cycled(CODES), {"categories": ["kind"]}),
+    "dates": (cycled(DATES), {"dates": ["seen", "dotted"]}),
+    "quotes and blank lines": (cycled(QUOTES, first=b"\xef\xbb\xbf\r\n", last=b"\n,,,,\n"), {}),
+    "many values": (cycled(MANY, "|"), {"separator": "|", "decimal": "."}),
+    "groups of numbers": (cycled(AGES), BINS),
 }
 
 
