@@ -9,18 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from fairsieve import validation
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import NORMAL, newcombe, simultaneous, wilson
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.validation import (
-    check_at_least,
-    check_choice,
-    check_clean_ratio,
-    check_positive,
-    check_share,
-    percent_hint,
-    shown,
-)
 
 NUMBERS = st.one_of(
     st.integers(-3, 200),
@@ -47,7 +39,7 @@ def takes(check, *arguments, **options):
         found = check("x", *arguments, **options)
     except InvalidInputError as error:
         assert str(error).startswith("x must be ")
-        assert shown(arguments[0]) in str(error)
+        assert validation.shown(arguments[0]) in str(error)
         return False
     assert found == (arguments[0] if isinstance(found, str) else type(found)(arguments[0]))
     assert type(found) in (int, float, str)
@@ -61,7 +53,7 @@ def takes(check, *arguments, **options):
 def test_a_whole_number_is_of_an_integer_type(value, lowest):
     """A whole number is one of an integer type, not below the lowest, and no truth value."""
     is_whole = is_number(value) and not isinstance(value, (float, np.floating, Fraction))
-    assert takes(check_at_least, value, lowest) == (is_whole and value >= lowest)
+    assert takes(validation.check_at_least, value, lowest) == (is_whole and value >= lowest)
 
 
 @given(VALUES)
@@ -71,11 +63,11 @@ def test_a_whole_number_is_of_an_integer_type(value, lowest):
 @example("auto")
 def test_a_share_lies_between_0_and_1(value):
     """A share is any real number in [0, 1], a clean ratio one in (0, 1], and no truth value is either."""
-    assert takes(check_share, value) == (is_number(value) and 0 <= value <= 1)
+    assert takes(validation.check_share, value) == (is_number(value) and 0 <= value <= 1)
     is_ratio = is_number(value) and 0 < value <= 1
-    assert takes(check_clean_ratio, value) == is_ratio
+    assert takes(validation.check_clean_ratio, value) == is_ratio
     is_auto = isinstance(value, str) and value == "auto"
-    assert takes(check_clean_ratio, value, auto=True) == (is_ratio or is_auto)
+    assert takes(validation.check_clean_ratio, value, auto=True) == (is_ratio or is_auto)
 
 
 @given(VALUES)
@@ -83,7 +75,7 @@ def test_a_share_lies_between_0_and_1(value):
 @example(0)
 def test_a_positive_number_is_finite(value):
     """A positive number is finite and above 0."""
-    assert takes(check_positive, value) == (is_number(value) and 0 < value < math.inf)
+    assert takes(validation.check_positive, value) == (is_number(value) and 0 < value < math.inf)
 
 
 @given(VALUES)
@@ -92,7 +84,7 @@ def test_a_positive_number_is_finite(value):
 @example(True)
 def test_a_percentage_is_told_as_a_share(value):
     """What may be a percentage, above 1 and up to 100, is told what to pass in its place; nothing else is."""
-    hint = percent_hint(value)
+    hint = validation.percent_hint(value)
     if is_number(value) and 1 < value <= 100:
         assert float(hint.split()[-1]) == pytest.approx(float(value) / 100, rel=1e-5)
     else:
@@ -102,7 +94,7 @@ def test_a_percentage_is_told_as_a_share(value):
 @given(st.one_of(VALUES, st.text(max_size=3)), st.lists(st.text(max_size=2), max_size=3))
 def test_a_choice_is_one_of_the_texts(value, choices):
     """A choice is one of the texts there are."""
-    assert takes(check_choice, value, choices) == (isinstance(value, str) and value in choices)
+    assert takes(validation.check_choice, value, choices) == (isinstance(value, str) and value in choices)
 
 
 @given(st.text(max_size=300))
@@ -111,8 +103,8 @@ def test_a_choice_is_one_of_the_texts(value, choices):
 def test_a_value_in_a_message_is_short(text):
     """A value in a message is its own text, cut after a hundred letters."""
     whole = repr(text)
-    assert shown(text) == (whole if len(whole) <= 100 else whole[:99] + "…")
-    assert shown(np.float64(0.5)) == "0.5"
+    assert validation.shown(text) == (whole if len(whole) <= 100 else whole[:99] + "…")
+    assert validation.shown(np.float64(0.5)) == "0.5"
 
 
 @st.composite

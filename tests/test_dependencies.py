@@ -6,21 +6,9 @@ from importlib import metadata
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.support.dependencies import (
-    EXTRAS,
-    FILE,
-    FILE_COPYLEFT,
-    PERMISSIVE,
-    PROJECT,
-    ROOT,
-    closure,
-    licences_in,
-    requirements,
-    rows,
-    table,
-)
+from tests.support import dependencies as known
 
-LINES = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line]
+LINES = [line for line in (known.ROOT / "constraints.txt").read_text().splitlines() if line]
 PINS = {canonicalize_name(name): version for name, version in (line.split("==") for line in LINES)}
 pinned = pytest.mark.skipif(
     any(metadata.version(name) != PINS[name] for name in ("numpy", "scikit-learn", "typer")),
@@ -35,23 +23,23 @@ def test_pins_are_exact_and_each_is_there_once():
 
 @pinned
 def test_everything_that_comes_along_is_pinned():
-    found = closure([one for asked in requirements().values() for one in asked])
+    found = known.closure([one for asked in known.requirements().values() for one in asked])
     assert len(found) > 60
     assert found - PINS.keys() == {"setuptools"}  # torch asks for it; it is a tool that environments have
 
 
 @pinned
 def test_licences_are_permissive():
-    for name, licence, comes in rows():
-        for one in licences_in(licence) - PERMISSIVE:
-            assert name in FILE_COPYLEFT.get(one, ()), f"{name} is under {one}"
+    for name, licence, comes in known.rows():
+        for one in known.licences_in(licence) - known.PERMISSIVE:
+            assert name in known.FILE_COPYLEFT.get(one, ()), f"{name} is under {one}"
             assert comes != "always"
 
 
 @pinned
 def test_the_table_lists_them():
-    assert FILE.read_text() == table(), "run make licences"
+    assert known.FILE.read_text() == known.table(), "run make licences"
 
 
 def test_the_suite_has_every_extra():
-    assert set().union(*EXTRAS.values()) <= set(PROJECT["optional-dependencies"]["dev"])
+    assert set().union(*known.EXTRAS.values()) <= set(known.PROJECT["optional-dependencies"]["dev"])

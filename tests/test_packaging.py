@@ -2,14 +2,14 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.programs import run_python
 
 ROOT = Path(__file__).parents[1]
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
@@ -35,13 +35,7 @@ def built(tmp_path_factory):
                 path.chmod(0o600 if number else 0o644)
         (folder / "src" / "fairsieve" / "__pycache__").mkdir(exist_ok=True)
         (folder / "src" / "fairsieve" / "__pycache__" / f"left.{number}.nbc").write_bytes(b"compiled")
-        subprocess.run(
-            [sys.executable, "-m", "hatchling", "build", "-d", "dist"],
-            cwd=folder,
-            env=os.environ | {"SOURCE_DATE_EPOCH": BUILT_AT},
-            check=True,
-            capture_output=True,
-        )
+        run_python("-m", "hatchling", "build", "-d", "dist", cwd=folder, env={"SOURCE_DATE_EPOCH": BUILT_AT})
         found.append(sorted((folder / "dist").iterdir()))
     return found
 

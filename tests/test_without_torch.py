@@ -1,14 +1,13 @@
 """Properties we test of an environment without torch and numba: what needs neither works, the rest names the extra."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import fairsieve
 from fairsieve import fit
 from fairsieve.data import make_synthetic
+from tests.support.programs import run_python
 
 NEEDS_TORCH = {"FairRobustBatchSampler", "ShardedBatchSampler", "sample_losses", "shard_of"}
 METHODS = [
@@ -83,14 +82,8 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps([METHODS, SHORT])],
-        cwd=tmp_path_factory.mktemp("without"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    asked = json.dumps([METHODS, SHORT])
+    done = run_python("-c", PROGRAM, asked, cwd=tmp_path_factory.mktemp("without"))
     return json.loads(done.stdout.splitlines()[-1])
 
 

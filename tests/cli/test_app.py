@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
+from tests.support.programs import run_python
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app, main
@@ -152,8 +153,6 @@ finally:
     "arguments", [["--version"], ["--help"], [], ["train", "-h"], ["compare", "--help"], ["data", "--help"]]
 )
 def test_help_and_version_import_nothing_heavy(arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", LOOK, json.dumps(arguments)], capture_output=True, text=True, check=True
-    )
+    done = run_python("-c", LOOK, json.dumps(arguments))
     assert "fairsieve 0." in done.stdout or "Usage: fairsieve" in done.stdout
     assert HEAVY & set(json.loads(done.stderr.splitlines()[-1])) == set()

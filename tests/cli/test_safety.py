@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
+from tests.support.programs import run_python
 
 from fairsieve import tabular
 from fairsieve.cli.app import main
@@ -137,9 +138,7 @@ def test_a_training_that_is_stopped_says_so_and_writes_nothing(here, module, fun
     code = STOPPED.format(module=module, function=function, number=int(number))
     (here / "program.py").write_text(code)
     arguments = ("train", "people.csv", *ROLES, "--max-iter", "1", "--test", "0.3", "-o", "run")
-    command = [sys.executable, "-B", "-m", "program", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 128 + number, done.stderr
+    done = run_python("-B", "-m", "program", *arguments, status=128 + number)
     assert "Stopped. Nothing was written." in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in here.iterdir()) == ["people.csv", "program.py"]

@@ -24,7 +24,7 @@ from fairsieve import (
     fairness_scorer,
 )
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.verified import gain_on_checked
 from fairsieve.metrics import accuracy
 from fairsieve.training import solver
@@ -46,6 +46,7 @@ def checked_rows(count, data=DATA, seed=0):
 VERIFIED = checked_rows(150)
 ROWS = np.flatnonzero(VERIFIED != None)  # noqa: E711
 CHECKED = GIVEN | {"verified_labels": VERIFIED}
+quiet = pytest.mark.filterwarnings("ignore::fairsieve.errors.FairsieveWarning")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,7 @@ def sieve():
 @pytest.fixture(scope="module")
 def resampled():
     resampler = FairRobustResampler(random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
-        return resampler, *resampler.fit_resample(FEATURES, NOISY.labels, **CHECKED)
+    return resampler, *resampler.fit_resample(FEATURES, NOISY.labels, **CHECKED)
 
 
 def test_checked_rows_mend_a_sieve_under_attack(sieve):
@@ -105,6 +104,7 @@ def test_all_rows_checked_is_training_on_the_truth(model, seed):
     assert checked.clean_ratio_ == pytest.approx(1 - noisy.flipped.mean())
 
 
+@quiet
 @pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(random_state=0)])
 def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
     row = int(NOISY.flipped.argmax())
@@ -120,13 +120,12 @@ def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
     assert row not in set(fitted.suspects()["row"])
     corrected = NOISY.labels.copy()
     corrected[row] = DATA.labels[row]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
-        known = clone(fitted).fit(DATA.features, corrected, **GIVEN)
+    known = clone(fitted).fit(DATA.features, corrected, **GIVEN)
     agree = np.mean(fitted.predict(TEST.features) == known.predict(TEST.features))
     assert agree > 0.96
 
 
+@quiet
 def test_a_model_is_kept_that_is_fairer_without_checks():
     """Either the model is no less fair by both judgements, or it is the one that is found without the checks."""
     kept, changes = 0, []
@@ -136,9 +135,7 @@ def test_a_model_is_kept_that_is_fairer_without_checks():
         models = []
         for verified in (None, checked_rows(60, data, seed)):
             model = FairRobustClassifier(random_state=0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FairsieveWarning)
-                model.fit(data.features, given, sensitive_features=data.groups, verified_labels=verified)
+            model.fit(data.features, given, sensitive_features=data.groups, verified_labels=verified)
             models.append(model)
         without, checked = (model.predict(TEST.features) for model in models)
         assert models[1].estimate_.verified.checked.sum() == 60
@@ -153,6 +150,7 @@ def test_a_model_is_kept_that_is_fairer_without_checks():
     assert np.mean(changes) <= 0.01
 
 
+@quiet
 def test_models_of_many_rows_are_judged_without_folds(monkeypatch):
     """Where the way is found on a part of the rows, no model has left out a fold, however many columns there are."""
     monkeypatch.setattr(solver, "MANY", 1000)
@@ -161,23 +159,20 @@ def test_models_of_many_rows_are_judged_without_folds(monkeypatch):
     kept = []
     for seed in range(3):
         model = FairRobustClassifier(random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairsieveWarning)
-            without = clone(model).fit(wide, NOISY.labels, **GIVEN)
-            model.fit(wide, NOISY.labels, **GIVEN, verified_labels=checked_rows(12, seed=seed))
+        without = clone(model).fit(wide, NOISY.labels, **GIVEN)
+        model.fit(wide, NOISY.labels, **GIVEN, verified_labels=checked_rows(12, seed=seed))
         assert not model.comparison_.held_out
         kept.append((model.predict(wide) == without.predict(wide)).all())
     assert any(kept)
 
 
+@quiet
 def test_a_gain_is_what_the_checked_rows_say_where_all_are_checked():
     """Then the chances of rows that nobody checked say nothing; few checks leave it open."""
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 2, (2, 1200))
     for verified, low, high in ((DATA.labels, 0.0, 0.01), (checked_rows(12), 0.1, 0.4)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairsieveWarning)
-            found = estimate_clean_ratio(DATA.features, NOISY.labels, **GIVEN | {"verified_labels": verified})
+        found = estimate_clean_ratio(DATA.features, NOISY.labels, **GIVEN | {"verified_labels": verified})
         gain, off = gain_on_checked(found, first, second, np.ones(1200))
         expected = accuracy(DATA.labels, first) - accuracy(DATA.labels, second)
         assert abs(gain - expected) < (1e-9 if verified is DATA.labels else 3 * off)
@@ -207,6 +202,7 @@ def test_three_classes_and_three_groups():
     assert linear.score(data.features, data.labels) > linear.score(data.features, given)
 
 
+@quiet
 def test_resampled_labels_are_nearer_the_truth(resampled):
     resampler, X, y = resampled
     rows = resampler.sample_indices_
@@ -217,6 +213,7 @@ def test_resampled_labels_are_nearer_the_truth(resampled):
     assert y[inside].tolist() == DATA.labels[rows[inside]].tolist()
 
 
+@quiet
 @pytest.mark.parametrize("kind", ["pandas", "polars", "list"])
 def test_resampled_labels_come_back_in_their_container(resampled, kind):
     names = np.array(["no", "yes"])

@@ -14,25 +14,7 @@ from hypothesis import strategies as st
 from tests.support.sample_document import by_rate, sample_document, trade_off
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.report.page import (
-    Cell,
-    Column,
-    Document,
-    Facts,
-    Figure,
-    Panel,
-    Section,
-    Series,
-    Table,
-    Text,
-    Verdict,
-    chart_data,
-    data_tables,
-    render_page,
-    script_hash,
-    table_markdown,
-    write_page,
-)
+from fairsieve.report import page as doc
 from fairsieve.report.text import FORMULA_STARTS, csv_text, markdown
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
@@ -66,16 +48,24 @@ class Outline(HTMLParser):
 
 
 def document_of(text):
-    table = Table("t", text, [Column(text)], [[Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)]])
-    series = Series(text, ["c" + text], [1.0], labels=[text])
-    figure = Figure("f", text, [Panel(text, text, "y" + text, [series])])
-    blocks = [Text(text), Verdict(text, "s" + text, None, text), table, figure, Facts(text, {text: text})]
-    return Document(text, text, [Section("s", text, blocks)])
+    table = doc.Table(
+        "t", text, [doc.Column(text)], [[doc.Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)]]
+    )
+    series = doc.Series(text, ["c" + text], [1.0], labels=[text])
+    figure = doc.Figure("f", text, [doc.Panel(text, text, "y" + text, [series])])
+    blocks = [
+        doc.Text(text),
+        doc.Verdict(text, "s" + text, None, text),
+        table,
+        figure,
+        doc.Facts(text, {text: text}),
+    ]
+    return doc.Document(text, text, [doc.Section("s", text, blocks)])
 
 
 def rendered(text):
     """The page, less the library that it carries."""
-    return re.sub(r'(id="plotly"[^>]*>)[^<]*', r"\1", render_page(document_of(text)))
+    return re.sub(r'(id="plotly"[^>]*>)[^<]*', r"\1", doc.render_page(document_of(text)))
 
 
 @settings(max_examples=60)
@@ -96,7 +86,7 @@ def test_no_text_makes_a_tag_or_an_attribute(text):
 
 @pytest.fixture(scope="module")
 def sample():
-    return render_page(sample_document())
+    return doc.render_page(sample_document())
 
 
 def test_the_page_is_small_and_asks_for_nothing(sample):
@@ -108,19 +98,19 @@ def test_the_page_is_small_and_asks_for_nothing(sample):
 
 
 def test_the_same_document_has_the_same_bytes(sample):
-    assert render_page(sample_document()) == sample
+    assert doc.render_page(sample_document()) == sample
 
 
 def test_the_policy_allows_our_script_and_no_other(sample):
     content = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', sample)[1]
     script = re.search(r"<script>(.*?)</script>\s*</body>", sample, flags=re.DOTALL)[1]
-    assert script_hash(script) in content
+    assert doc.script_hash(script) in content
     assert content.startswith("default-src &#39;none&#39;")
     assert "unsafe-inline" not in content.split("script-src")[1].split(";")[0]
 
 
 def test_without_figures_there_is_no_library():
-    assert len(render_page(Document("t", "l", [Section("s", "S", [Text("words")])]))) < 40_000
+    assert len(doc.render_page(doc.Document("t", "l", [doc.Section("s", "S", [doc.Text("words")])]))) < 40_000
 
 
 def test_claims_are_told_in_words_and_not_by_colour_alone(sample):
@@ -137,8 +127,8 @@ def test_ids_are_unique_and_links_lead_to_them(sample):
 
 @pytest.mark.parametrize("rest", ["Short.", "And the numbers follow. " * 10])
 def test_long_evidence_is_folded_after_its_first_sentence_and_nothing_is_lost(rest):
-    verdict = Verdict("claim", "source", True, f"It was found. {rest}")
-    page = render_page(Document("t", "l", [Section("s", "S", [verdict])]))
+    verdict = doc.Verdict("claim", "source", True, f"It was found. {rest}")
+    page = doc.render_page(doc.Document("t", "l", [doc.Section("s", "S", [verdict])]))
     assert ('class="rest"' in page) == (len(rest) > 100)
     shown = re.sub(r"<[^>]+>|The numbers", " ", page.partition('class="evidence"')[2].partition("</li>")[0])
     assert " ".join(shown.replace(">", " ", 1).split()) == f"It was found. {rest}".strip()
@@ -149,15 +139,15 @@ def test_long_evidence_is_folded_after_its_first_sentence_and_nothing_is_lost(re
     [(None, None), (float("nan"), None), (-1, 0), (1.01, 1), (2, 1), (-2.5, 2), (3.1, 3), (float("inf"), 3)],
 )
 def test_shades_go_by_standard_deviations(apart, level):
-    table = Table("t", "T", [Column("a")], [[Cell("1", apart=apart)]])
-    page = render_page(Document("t", "l", [Section("s", "S", [table])]))
+    table = doc.Table("t", "T", [doc.Column("a")], [[doc.Cell("1", apart=apart)]])
+    page = doc.render_page(doc.Document("t", "l", [doc.Section("s", "S", [table])]))
     found = re.search(r'<th data-title="a"[^>]*apart-(\d)', page)
     assert (None if found is None else int(found[1])) == level
 
 
 def test_an_unwritable_path_is_named(tmp_path):
     with pytest.raises(InvalidInputError, match=r"in a folder that exists; .*page\.html"):
-        write_page(Document("t", "l"), tmp_path / "nowhere" / "page.html")
+        doc.write_page(doc.Document("t", "l"), tmp_path / "nowhere" / "page.html")
 
 
 # ---- Charts
@@ -168,21 +158,21 @@ numbers = st.floats() | st.integers(-(10**12), 10**12)
 @given(st.lists(st.tuples(numbers, numbers, numbers), max_size=5), st.text(max_size=5))
 def test_charts_are_strict_json(points, name):
     x, y, deviation = ([point[i] for point in points] for i in range(3))
-    figure = Figure("f", "", [Panel(name, name, name, [Series(name, x, y, deviation=deviation)])])
+    figure = doc.Figure("f", "", [doc.Panel(name, name, name, [doc.Series(name, x, y, deviation=deviation)])])
     ((panel,), names) = (
-        json.loads(json.dumps(chart_data(figure), allow_nan=False))[key] for key in ("panels", "names")
+        json.loads(json.dumps(doc.chart_data(figure), allow_nan=False))[key] for key in ("panels", "names")
     )
     assert not set(names[0]) & set("<>\n")
-    assert len(data_tables(figure)[0].rows) == len(points)
+    assert len(doc.data_tables(figure)[0].rows) == len(points)
     for told, value in zip(panel["series"][0]["y"], y, strict=True):
         assert told is None if not math.isfinite(value) else math.isclose(told, value, rel_tol=1e-5)
 
 
 def test_tables_beside_charts_have_a_row_for_each_point():
-    first = data_tables(by_rate())[0]
+    first = doc.data_tables(by_rate())[0]
     assert [cell.text for cell in first.rows[0]] == ["LR", "0.1", "0.7 ± 0.01"]
     assert [cell.text for cell in first.rows[6]] == ["LR (dashed)", "0.1", "0.71"]
-    points, cells = data_tables(trade_off())
+    points, cells = doc.data_tables(trade_off())
     assert [cell.text for cell in points.rows[0]] == ["LR", "five seeds", "0.578 ± 0.012", "0.663 ± 0.008"]
     assert [cell.text for cell in cells.rows[4]] == ["kept", "woman, 0", "600 ± 20"]
 
@@ -190,7 +180,7 @@ def test_tables_beside_charts_have_a_row_for_each_point():
 def dumbbells():
     """Two groups, each before and after."""
     series = [
-        Series(
+        doc.Series(
             name,
             [0.2 + i / 10, 0.4],
             [i, i],
@@ -200,22 +190,27 @@ def dumbbells():
         )
         for i, name in enumerate(("men", "women"))
     ]
-    return Figure("f", "Rates", [Panel("Rate", "share", "group", series, (0, 1), ("men", "women"))])
+    return doc.Figure("f", "Rates", [doc.Panel("Rate", "share", "group", series, (0, 1), ("men", "women"))])
 
 
 def test_dumbbells_stand_in_a_table_with_both_ends():
-    (table,) = data_tables(dumbbells())
+    (table,) = doc.data_tables(dumbbells())
     assert [column.title for column in table.columns] == ["series", "point", "share"]
     assert [cell.text for cell in table.rows[2]] == ["women", "plain", "0.3 [0.1, 0.4]"]
-    panel = chart_data(dumbbells())["panels"][0]
+    panel = doc.chart_data(dumbbells())["panels"][0]
     assert panel["x_range"] == (0, 1)
     assert panel["y_names"] == ["men", "women"]
 
 
 def test_groups_span_all_columns():
-    heads = [Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d", group="h")]
-    assert Table("t", "", heads, []).groups() == [("", 1), ("g", 2), ("h", 1)]
-    assert Table("t", "", heads[:1], []).groups() == []
+    heads = [
+        doc.Column("a"),
+        doc.Column("b", group="g"),
+        doc.Column("c", group="g"),
+        doc.Column("d", group="h"),
+    ]
+    assert doc.Table("t", "", heads, []).groups() == [("", 1), ("g", 2), ("h", 1)]
+    assert doc.Table("t", "", heads[:1], []).groups() == []
     assert [column.full_title for column in heads] == ["a", "g: b", "g: c", "h: d"]
 
 
@@ -249,9 +244,9 @@ def test_numbers_are_left_alone(number):
 
 @given(st.lists(st.tuples(hostile, hostile), min_size=1, max_size=4))
 def test_markdown_keeps_rows_and_columns(rows):
-    heads = [Column("a"), Column("b", numeric=True)]
-    table = Table("one", "One", heads, [[Cell(x), Cell(y)] for x, y in rows])
-    lines = table_markdown(table).splitlines()[2:]
+    heads = [doc.Column("a"), doc.Column("b", numeric=True)]
+    table = doc.Table("one", "One", heads, [[doc.Cell(x), doc.Cell(y)] for x, y in rows])
+    lines = doc.table_markdown(table).splitlines()[2:]
     assert len(lines) == len(rows) + 2
     for line in lines:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3

@@ -4,10 +4,11 @@ import importlib.util
 import multiprocessing
 import os
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.support.programs import run_python
 
 ROOT = Path(__file__).parents[2]
 SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # this tree, whatever is installed
@@ -17,12 +18,8 @@ QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 def run_ranks(count, script, *arguments, needed=None, seconds=280):
     """Run a script of this folder (or a path from the root) on so many ranks, until the ``needed`` first ones end."""
     path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
-    command = [sys.executable, __file__, count, needed or count, path, *arguments]
-    environment = os.environ | QUIET | {"PYTHONPATH": SOURCES}
-    run = subprocess.run(
-        [*map(str, command)], env=environment, capture_output=True, text=True, timeout=seconds, check=False
-    )
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-6000:]
+    variables = QUIET | {"PYTHONPATH": SOURCES}
+    run_python(__file__, count, needed or count, path, *arguments, env=variables, timeout=seconds)
 
 
 def be_rank(module, rank):

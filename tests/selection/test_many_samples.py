@@ -1,12 +1,11 @@
 """Backends give the same answers, and memory stays bounded."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.programs import run_python
 
 import fairsieve
 from fairsieve.selection.cells import Cells
@@ -36,6 +35,5 @@ def test_an_unknown_backend_is_refused():
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's peak of memory")
 def test_memory_beside_input_and_answer_is_at_most_three_bytes_a_sample():
-    command = [sys.executable, str(BENCHMARKS / "selection.py"), "--memory-of", "4000000"]
-    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    answer = json.loads(run_python(BENCHMARKS / "selection.py", "--memory-of", "4000000").stdout)
     assert max(answer.values()) <= 3

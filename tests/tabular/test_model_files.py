@@ -1,8 +1,6 @@
 """What is kept loads without pickle and predicts the same."""
 
 import json
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -10,6 +8,7 @@ import pandas as pd
 import pytest
 import skops.io
 from tests.support.people import people, write_csv
+from tests.support.programs import run_python
 
 from fairsieve import tabular
 
@@ -148,8 +147,7 @@ def test_stored_models_load_and_predict_without_fairsieve(tmp_path):
         trusted[model] = skops.io.get_untrusted_types(file=run / "model.skops")
         assert not [name for name in trusted[model] if "fairsieve" in name]
         assert "needs no fairsieve" in (run / "card.md").read_text()
-    command = [sys.executable, "-c", ELSEWHERE, json.dumps(trusted)]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    run_python("-c", ELSEWHERE, json.dumps(trusted), cwd=tmp_path)
     for model in trusted:
         expected = tabular.predict(tmp_path / model, tmp_path / "new.csv", probabilities=True).chances
         found = np.load(tmp_path / f"{model}.npy")
