@@ -229,9 +229,8 @@ def test_weights_mend_a_choice_that_was_not_at_random():
 def test_bad_input_is_named():
     wrong = checked_rows(20)
     for wrong[7], shown in (("maybe", "'maybe'"), ([0, 1], r"\[0, 1\]")):
-        with pytest.raises(
-            InvalidInputError, match=rf"among the classes of y, \[0, 1\]; got {shown} in row 7"
-        ):
+        told = rf"among the classes of y, \[0, 1\]; got {shown} in row 7"
+        with pytest.raises(InvalidInputError, match=told):
             estimate(NOISY.labels, wrong)
     few = checked_rows(20)
     with pytest.raises(InvalidInputError, match="sample_weight is 0 for all checked rows"):
@@ -241,9 +240,8 @@ def test_bad_input_is_named():
 def test_a_group_without_a_checked_row_is_a_warning():
     verified = checked_rows(200)
     verified[DATA.groups == 1] = None
-    with pytest.warns(
-        FairsieveWarning, match="no checked row of the group 1: its rates are taken from the other"
-    ):
+    told = "no checked row of the group 1: its rates are taken from the other"
+    with pytest.warns(FairsieveWarning, match=told):
         found = estimate(NOISY.labels, verified)
     assert np.isfinite(found.true_class).all()
 

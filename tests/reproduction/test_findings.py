@@ -11,18 +11,7 @@ import pytest
 from fairsieve.benchmark.workers import read_results
 from fairsieve.notions import EO
 from fairsieve.report.text import number
-from fairsieve_reproduction.experiments import (
-    ITEMS,
-    OURS,
-    RATE_METHODS,
-    TABLE1,
-    Results,
-    Scope,
-    clean_ratio_experiments,
-    collect_experiments,
-    column_experiment,
-    rate_experiments,
-)
+from fairsieve_reproduction import experiments as sets
 from fairsieve_reproduction.methods.registry import METHODS
 from fairsieve_reproduction.published import paper_tables
 
@@ -78,7 +67,7 @@ def counts():
 
 @cache
 def results():
-    return Results(read_results(PUBLISHED / "records.jsonl"), Scope())
+    return sets.Results(read_results(PUBLISHED / "records.jsonl"), sets.Scope())
 
 
 def pair_of(experiment, fairness):
@@ -89,16 +78,20 @@ def pair_of(experiment, fairness):
 
 def told_ratios():
     """Write the method's row of Table 1, and the ablation without constraints told three clean ratios."""
-    for column, title in zip(TABLE1, COLUMNS, strict=True):
-        told = {dict(each.fixed)["clean_ratio"]: each for each in clean_ratio_experiments(column)}
+    for column, title in zip(sets.TABLE1, COLUMNS, strict=True):
+        told = {dict(each.fixed)["clean_ratio"]: each for each in sets.clean_ratio_experiments(column)}
         cells = [pair_of(told[ratio], column.fairness) for ratio in (0.82, 0.86, 0.9)]
-        yield [title.replace(" flips", ""), pair_of(column_experiment(OURS, column), column.fairness), *cells]
+        yield [
+            title.replace(" flips", ""),
+            pair_of(sets.column_experiment(sets.OURS, column), column.fairness),
+            *cells,
+        ]
 
 
 def by_rate():
     """Write the rows of Fig. 6."""
-    for name in RATE_METHODS:
-        experiments = rate_experiments(name, EO)
+    for name in sets.RATE_METHODS:
+        experiments = sets.rate_experiments(name, EO)
         yield [METHODS[name].short, *(pair_of(each, EO) for each in experiments)]
 
 
@@ -186,8 +179,8 @@ def sitting():
     The minutes are all, FR-Train's, and all at the pace of the fastest tenth of each kind of training: most records
     were made beside other work.
     """
-    every = collect_experiments(ITEMS.values())
-    drawn = Results(results().records.values(), Scope(arrays="recorded"))
+    every = sets.collect_experiments(sets.ITEMS.values())
+    drawn = sets.Results(results().records.values(), sets.Scope(arrays="recorded"))
     used = results().collect(every) + drawn.collect(one for one in every if one.data == "synthetic")
     spent, paces = {True: 0.0, False: 0.0}, {}
     for record in used:
@@ -229,7 +222,7 @@ def test_the_other_rate_is_told_of_the_column_where_tuning_errs():
         each for each in paper_tables()["table7"].columns if "Male" in each.noise and each.fairness == EO
     )
     other = (("learning_rate", 0.0001), ("step_size", 0.001))
-    told = pair_of(column_experiment(OURS, column, fixed=other), EO)
+    told = pair_of(sets.column_experiment(sets.OURS, column, fixed=other), EO)
     assert f"on the test splits, afterwards, .0001 has {told}." in " ".join(page().split())
 
 

@@ -92,15 +92,11 @@ def suspects() -> doc.Table:
 def sample_document() -> doc.Document:
     """Every kind of block."""
     claims = [
-        doc.Verdict(
-            "Ours has the lowest disparity.", "Table 1", True, "All 12 comparisons. " + "LR .578. " * 20
-        ),
+        doc.Verdict("Ours has the lowest disparity.", "Table 1", True, "All 12 comparisons. " + "LR .578. " * 20),
         doc.Verdict("Ours is as accurate as any.", "Table 1", True, "Accuracy .726 ± .003."),
         doc.Verdict("Each ablation is worse.", "Table 5", False, "Without the weights: EO .058."),
-        doc.Verdict(
-            "FR-Train needs over ten times as long.", "Table 4", None, "Seconds depend on the machine."
-        ),
-    ]
+        doc.Verdict("FR-Train needs over ten times as long.", "Table 4", None, "Seconds depend on the machine."),
+    ]  # fmt: skip
     return doc.Document(
         "Sample selection, reproduced",
         "Every table and figure of the paper, set beside its numbers.",

@@ -162,9 +162,8 @@ def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path
 
     again = tabular.review(data, **ROLES, rows=30, verified=path)
     assert not set(again.rows["row"]) & set(checked)
-    with pytest.raises(
-        InvalidInputError, match=r"verified says how many labels are right; got clean_ratio 0.9"
-    ):
+    told = r"verified says how many labels are right; got clean_ratio 0.9"
+    with pytest.raises(InvalidInputError, match=told):
         tabular.train(data, **ROLES, verified=path, clean_ratio=0.9)
 
 
@@ -175,9 +174,8 @@ def test_a_table_of_few_rows_is_asked_about_whole(truth, tmp_path):
     assert not found.rows["reasons"].str.contains("did not see this row").any()
     with pytest.raises(InvalidInputError, match="rows must be a whole number of at least 1"):
         tabular.review(small, **ROLES, rows=0)
-    with pytest.raises(
-        InvalidInputError, match=r"id_column must be a column of small.csv; got 'nmae'. Did you mean 'name'"
-    ):
+    told = r"id_column must be a column of small.csv; got 'nmae'. Did you mean 'name'"
+    with pytest.raises(InvalidInputError, match=told):
         tabular.review(small, **ROLES, rows=5, id_column="nmae")
 
 
