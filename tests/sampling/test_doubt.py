@@ -40,18 +40,25 @@ def literal_doubts(logits, labels, groups, counts):
     return doubts
 
 
-@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 3))
-def test_a_label_is_doubted_beside_what_is_typical_of_its_cell(seed, classes, groups):
-    """Beliefs, rivals and doubts are those of the literal version, from logits of any size."""
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 3), st.booleans())
+def test_a_label_is_doubted_beside_what_is_typical_of_its_cell(seed, classes, groups, selects):
+    """Beliefs, rivals and doubts are those of the literal version, from logits of any size.
+
+    What the group gives away is what it gives away in the batches, where some are left out and groups have weights.
+    """
     rng = np.random.default_rng(seed)
     labels = np.r_[np.arange(classes), rng.integers(classes, size=40)]
     columns = rng.integers(groups, size=len(labels))
     logits = rng.normal(0, rng.choice([0.1, 1.0, 5.0]), (len(labels), classes))
     cells = Cells.of(labels, columns, group_values=list(range(groups)))
-    doubt, outputs = Doubt(Plan(cells, 4, step_size=None)), torch.from_numpy(logits)
+    plan = Plan(cells, 4, step_size=None, balance=0, clean_ratio=0.7, warmup_epochs=0)
+    if selects:
+        plan.update(rng.random(len(labels)))
+    doubt, outputs = Doubt(plan), torch.from_numpy(logits)
     doubt.learn_typical(doubt.rows(outputs)[0])
     found = doubt.scores(doubt.rows(outputs))
-    wanted = literal_doubts(logits, labels, columns, cells.counts)
+    trained = plan.quotas.reshape(cells.shape) / plan.quotas.sum() * len(labels)
+    wanted = literal_doubts(logits, labels, columns, trained)
     assert found.numpy() == pytest.approx(wanted, abs=1e-6)
 
 

@@ -228,8 +228,9 @@ def test_outputs_of_half_precision_select_as_their_values_do(dtype, shape):
     half.update(outputs)
     single.update(outputs.float())
     assert half.indices.tolist() == single.indices.tolist()
-    half.observe(np.arange(60), outputs)
-    half.update()
+    for sampler, values in ((half, outputs), (single, outputs.float())):
+        sampler.observe(np.arange(60), values)
+        sampler.update()
     assert half.indices.tolist() == single.indices.tolist()
 
 

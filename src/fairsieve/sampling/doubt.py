@@ -2,8 +2,9 @@
 
 A network that has seen few samples of a class in a group answers with the group's usual class. Whoever takes that for
 doubt drops the rare cells. So the share of each class in the sample's group is taken out of the outputs first: the
-logits less its logarithm. What is left is compared with what is *typical* for the cell, the mean over its samples. A
-label is doubted where
+logits less its logarithm. It is the share in the batches that the network was trained on: where a cell weighs more, or
+loses labels, the network answers accordingly, and would believe whatever is raised. What is left is compared with what
+is *typical* for the cell, the mean over its samples. A label is doubted where
 
 1. the network believes it less than a third as much as is typical for this label in this group, and
 2. it believes the likeliest other label about as much as is typical for that one in this group, or more,
@@ -40,10 +41,15 @@ class Doubt:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        counts = plan.cell_counts.astype(np.float64)
+        self.typical = np.ones(plan.cell_counts.shape)  # beliefs, classes × groups
+
+    @property
+    def shares(self) -> Floats:
+        """The share of each class in each group, in the batches of the present plan."""
+        quotas = self.plan.quotas.reshape(self.typical.shape)
+        counts = quotas * (self.plan.cell_counts.sum() / max(quotas.sum(), LEAST))
         of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
-        self.shares = (counts + FEW * of_class) / (counts.sum(axis=0) + FEW)  # of each class in each group
-        self.typical = np.ones_like(counts)  # beliefs, classes × groups
+        return np.asarray((counts + FEW * of_class) / (counts.sum(axis=0) + FEW))
 
     @property
     def is_new(self) -> bool:
@@ -55,7 +61,7 @@ class Doubt:
         codes = self.plan.cells.codes_on(outputs.device)[where].int()
         if is_single(outputs):
             logits = outputs.reshape(-1)
-            return self._beside_one(torch.where(codes < self.shares.shape[1], -logits, logits), codes)
+            return self._beside_one(torch.where(codes < self.typical.shape[1], -logits, logits), codes)
         # On a host the parts stay in the cache; on a device each would cost its pace.
         chunk = CHUNK if outputs.device.type == "cpu" else max(1, len(codes))
         parts = zip(outputs.split(chunk), codes.split(chunk), strict=True)
@@ -69,7 +75,7 @@ class Doubt:
 
     def _beside_all(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         """Return beliefs and rivals from a logit for each class."""
-        groups = self.shares.shape[1]
+        groups = self.typical.shape[1]
         label, group = torch.div(codes, groups, rounding_mode="floor").long()[:, None], codes % groups
         shares, typical = (
             torch.from_numpy(table.T.copy()).to(outputs).index_select(0, group)
@@ -83,8 +89,9 @@ class Doubt:
 
     def _beside_one(self, odds: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         """Return beliefs and rivals from the log odds of each label, where one other class has the rest."""
+        shares = self.shares
         with np.errstate(divide="ignore"):  # where there is one class alone
-            usual = torch.from_numpy(np.log(self.shares / (1 - self.shares)).reshape(-1))
+            usual = torch.from_numpy(np.log(shares / (1 - shares)).reshape(-1))
         belief = (odds - usual.to(odds).index_select(0, codes)).sigmoid()
         return torch.stack([belief, (1 - belief) / self.easiest(odds, codes)])
 
