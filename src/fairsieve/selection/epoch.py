@@ -133,7 +133,7 @@ class Plan:
     balance, tolerance : float
         α, and gaps of held-out rates that are left alone, for ``step_size=None``.
     epochs : int, optional
-        How long the training will be, for the pace at which held-out samples move α; three times the warm-up when None.
+        How long the training will be, for the pace of α; three times the warm-up when None.
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
@@ -312,7 +312,9 @@ class Plan:
     def _weigh(self, balance: Balance, judged: Judged | None) -> None:
         """Weight the groups of each class by their share of what is kept."""
         kept = self.counts.reshape(self.cells.shape)
-        if judged is not None:
+        if judged is None:
+            balance.fall()
+        else:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
         powers = balance.trusted(kept, self.cell_counts)
         self.ratios = balanced_ratios(kept, powers, self.cells.has_ungrouped)
