@@ -2,7 +2,8 @@
 
 The paper moves one class by one fixed step (:func:`move_ratios`) towards the group with the higher training loss. A
 training loss cannot tell "not learned yet" from "wrong", so a network's ratios follow no gap by themselves:
-:class:`Balance` weights the groups of a class by (their share of what is kept)^α. Only gaps on held-out samples move α.
+:class:`Balance` weights the groups of a class by (their share of what is kept)^α, with α falling evenly from 1. Only
+gaps on held-out samples move it otherwise.
 
 A notion of fairness is a list of *comparisons* here. Each looks at the cells of one class and at the losses of their
 samples against one target label, and says which group's ratio should rise; :mod:`fairsieve.notions` lists them.
