@@ -53,7 +53,7 @@ x_test, y_test, z_test = torch.from_numpy(images[is_test]).float(), digits[is_te
 #
 # An ordinary network and an ordinary loop. What is new is the sampler, and the line that shows it the model and **all**
 # samples, in order. It finds the labels that the network doubts, leaves these samples out, and shows the pictures of the
-# rarer group of each digit more often: in the last epoch by the square root of their share, half way to equal weights.
+# rarer group of each digit more often: by the square root of their share, half way to equal weights.
 
 EPOCHS = 20
 

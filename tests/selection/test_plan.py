@@ -167,9 +167,9 @@ def test_clean_ratios_of_cells_take_their_lowest_losses(seed, backend):
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.booleans())
 def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is_partly_grouped):
-    """After the warm-up groups weigh by (share of what is kept)^α; samples without one keep theirs.
+    """From the end of the warm-up on groups weigh by (share of what is kept)^α; samples without one keep theirs.
 
-    α falls evenly from 1 to ``balance``, and is the nearer to 1 the more of the class is left out.
+    α is the nearer to 1 the more of the class is left out, and ``balance`` where nothing is.
     """
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 80, groups) if is_partly_grouped else random_cells(rng, 80, groups)
@@ -183,7 +183,7 @@ def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is
                 plan.counts.reshape(cells.shape), cells.counts, plan.ratios, strict=True
             ):
                 shares, believed = kept / kept.sum(), (kept.sum() / every.sum()) ** 2
-                trusted = 1 - (1 - power) * min(1, (epoch - warmup + 1) / (2 * max(1, warmup))) * believed
+                trusted = believed * power + (1 - believed)
                 weight = np.where(kept > 0, shares**trusted, 0)[:groups]
                 wanted = weight / max(weight.sum(), 1e-9) * shares[:groups].sum()
                 assert ratios == pytest.approx([*wanted, *shares[groups:]])
@@ -195,8 +195,8 @@ def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is
     st.sampled_from([0.0, 0.15, 0.35]),
 )
 def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
-    """Held-out gaps move the power of their class by steps: down where the rarer group does worse, up where the other
-    does; within the tolerance it falls evenly to one half, and it returns where the weights cost accuracy."""
+    """Held-out gaps move the power of their class by even steps: down where the rarer group does worse, up where the
+    other does; it rests within the tolerance, and returns where the weights cost accuracy."""
     cells = Cells.of([0, 0, 0, 1, 1, 1] * 10, [0, 1, 1] * 20)  # group 0 is the rarer one
     options = {
         "step_size": None,
@@ -206,15 +206,14 @@ def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
         "constrained": False,
     }
     plan = Plan(cells, 10, **options)
-    plan.epoch, powers = 2, np.ones(2)
+    plan.epoch, powers = 2, np.full(2, 0.5)
     for number, pair in enumerate(np.array(gaps) / 10):
         means = np.column_stack([-pair, pair]).ravel() / 2  # the second group errs more often by the gap
         costly = number % 4 == 3
         judged = Judged(100 * means[None], 100 * means[None] ** 2, np.full(4, 100), costly)
         plan.update(np.zeros(60), judged=judged)
-        step = np.ones(2) if costly else np.sign(pair) * (np.abs(pair) > tolerance)
-        even = np.minimum(powers, np.maximum(powers - 1 / 16, 0.5))
-        powers = np.where(step == 0, even, np.clip(powers + step / 8, 0, 1))
+        step = np.sign(pair) * (np.abs(pair) > tolerance)
+        powers = np.clip(powers + (1 if costly else step) / 8, 0, 1)
         assert plan.balance.powers == pytest.approx(powers)
         assert plan.ratios[:, 0] == pytest.approx(1 / (1 + 2**powers))
         resumed = Plan(cells, 10, **options)

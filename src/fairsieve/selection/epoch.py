@@ -57,9 +57,8 @@ class SamplingMethod:
         The paper's step of the ratios, which follow the training losses. None doubts labels and balances groups in
         place of it.
     balance : float in [0, 1], default=0.5
-        α of the last epoch: groups are weighted within their class by (share of what is kept)^α, and α falls evenly
-        from 1 at the end of the warm-up. 0 ends with groups of equal weight, 1 is natural weights. Where labels of the
-        class are left out, α is nearer to 1, for some of those that stay are wrong too.
+        α: groups are weighted within their class by (share of what is kept)^α. 0 is groups of equal weight, 1 natural
+        weights. Where labels of the class are left out, it is nearer to 1, for some of those that stay are wrong too.
     momentum : float in [0, 1), default=0.5
         How much of what is known of a sample's label is kept when an epoch brings something new; 0 takes the present
         alone.
@@ -132,9 +131,9 @@ class Plan:
     step_size : float in [0, 1], or None
         The paper's step. None balances groups in its place, see :class:`~fairsieve.selection.ratios.Balance`.
     balance, tolerance : float
-        α of the last epoch, and gaps of held-out rates that are left alone, for ``step_size=None``.
+        α, and gaps of held-out rates that are left alone, for ``step_size=None``.
     epochs : int, optional
-        How long the training will be, for the pace of α; three times the warm-up when None.
+        How long the training will be, for the pace at which held-out samples move α; three times the warm-up when None.
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
@@ -313,9 +312,7 @@ class Plan:
     def _weigh(self, balance: Balance, judged: Judged | None) -> None:
         """Weight the groups of each class by their share of what is kept."""
         kept = self.counts.reshape(self.cells.shape)
-        if judged is None:
-            balance.fall()
-        else:
+        if judged is not None:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
         powers = balance.trusted(kept, self.cell_counts)
         self.ratios = balanced_ratios(kept, powers, self.cells.has_ungrouped)

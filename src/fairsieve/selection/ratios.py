@@ -2,8 +2,7 @@
 
 The paper moves one class by one fixed step (:func:`move_ratios`) towards the group with the higher training loss. A
 training loss cannot tell "not learned yet" from "wrong", so a network's ratios follow no gap by themselves:
-:class:`Balance` weights the groups of a class by (their share of what is kept)^α, with α falling evenly from 1. Only
-gaps on held-out samples move it otherwise.
+:class:`Balance` weights the groups of a class by (their share of what is kept)^α. Only gaps on held-out samples move α.
 
 A notion of fairness is a list of *comparisons* here. Each looks at the cells of one class and at the losses of their
 samples against one target label, and says which group's ratio should rise; :mod:`fairsieve.notions` lists them.
@@ -134,10 +133,10 @@ def move_ratios(ratios: Floats, gaps: list[LossGap | None], step_size: float) ->
 class Balance:
     """The power α of each class, by which its groups are weighted.
 
-    It falls evenly from 1, natural weights, at the end of the warm-up to ``power`` in the last epoch: the longer a rare
-    group is raised, the more of the wrong labels in it are learned by heart. Gaps of held-out rates move it by larger
-    steps, between 1 and 0: down where the rarer group of a class does worse, up where the more frequent one does, and
-    up where the weights cost accuracy.
+    It is ``power`` from the end of the warm-up on, where all labels of the class are believed: what a network sees
+    while its rate is still high counts most. The more labels are left out, the nearer it is to 1, see :meth:`trusted`.
+    Held-out samples move it by steps, between 1 and 0: down where the rarer group of a class does worse, up where the
+    more frequent one does, and up where the weights cost accuracy.
 
     Parameters
     ----------
@@ -147,25 +146,19 @@ class Balance:
     tolerance : float
         Gaps of held-out rates up to this are left alone.
     epochs : int
-        From the end of the warm-up to the end of the training, in which held-out samples can move α by 1.
+        From the end of the warm-up to the end of the training, in which α can move by 1.
     """
 
     def __init__(self, compared: Flags, power: float, tolerance: float, epochs: int) -> None:
-        self.compared, self.power, self.tolerance = compared, power, tolerance
+        self.compared, self.tolerance = compared, tolerance
         self.pace = 1 / max(1, epochs)
-        self.powers = np.ones(len(compared))
+        self.powers = np.where(compared, power, 1.0)
         self.is_judged = False  # by held-out samples
         self.costs_accuracy = False
 
     def is_wide(self, gap: LossGap) -> bool:
         """Return whether a gap is wider than the tolerance, and than chance."""
         return gap.size > max(self.tolerance, CHANCE * gap.error)
-
-    def fall(self, steps: Floats | None = None) -> None:
-        """Take the powers of the next epoch: a step of the even fall, or another one where ``steps`` has one."""
-        even = -np.minimum(self.pace * (1 - self.power), np.maximum(self.powers - self.power, 0))
-        steps = even if steps is None else np.where(steps == 0, even, self.pace * steps)
-        self.powers[self.compared] = np.clip(self.powers + steps, 0, 1)[self.compared]
 
     def follow(self, gaps: list[LossGap | None], kept: Integers, *, costs_accuracy: bool) -> None:
         """Move the powers by gaps of held-out rates; ``kept`` samples of each cell, classes × groups."""
@@ -175,14 +168,18 @@ class Balance:
             if gap is not None and self.is_wide(gap):
                 helps_rarer = kept[gap.label, gap.rising] < kept[gap.label, gap.falling]
                 change[gap.label] += -1 if helps_rarer else 1
-        self.fall(np.ones(len(self.powers)) if costs_accuracy else np.sign(change))
+        change = np.ones(len(self.powers)) if costs_accuracy else np.sign(change)
+        self.powers[self.compared] = np.clip(self.powers + self.pace * change, 0, 1)[self.compared]
 
     def trusted(self, kept: Integers, samples: Integers) -> Floats:
         """Return the powers for a selection: ``kept`` samples of each cell, of so many ``samples``.
 
         A class that leaves labels out has about as many wrong ones among those that it keeps, so that the square of
-        its share is what can be trusted; and raising a rare group raises the wrong labels in it.
+        its share is what can be trusted; and raising a rare group raises the wrong labels in it. Held-out samples know
+        more, and replace this.
         """
+        if self.is_judged:
+            return self.powers
         share = kept.sum(axis=1) / np.maximum(samples.sum(axis=1), 1)
         return np.asarray(1 - (1 - self.powers) * share**2)
 
