@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -247,8 +248,15 @@ def test_what_the_sensitive_columns_would_give_is_said_where_it_helps(run):
 @pytest.mark.parametrize(("noise", "usable"), [(None, "cannot-tell"), (0.15, "use")])
 def test_most_of_a_cell_dropped_for_no_known_reason_is_doubted(run, noise, usable):
     cells = [DroppedCell("yes", name, Share(1200, 2000), 0, noise, 1.0) for name in ("F", "M")]
-    decision = decide_run(replace(with_change(run), dropped=cells))
+    dropped = replace(with_change(run), dropped=cells)
+    decision = decide_run(dropped)
     assert decision.usable == usable
+    # What is left out since that predicts better is told all the same, and is no reason against the model.
+    estimator = copy(run.trained.estimator)
+    estimator.left_out_ = np.arange(2400)
+    left_out = decide_run(replace(dropped, trained=replace(run.trained, estimator=estimator)))
+    assert (left_out.usable, left_out.warnings) == ("use", [])
+    assert any("left out of training" in reason for reason in left_out.reasons) == (usable != "use")
 
 
 @pytest.mark.parametrize(("weight", "warned"), [(0.2, True), (0.3, False)])

@@ -526,7 +526,9 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
     measured = [cell for cell in named if cell.dropped.total >= POLICY.fewest]
     most = POLICY.mostly_dropped
     gone = [cell for cell in measured if cell.dropped.value >= most + (cell.estimated_noise or 0.0)]
-    if gone:
+    if gone and len(getattr(run.trained.estimator, "left_out_", ())):  # not by a clean ratio
+        yield Reason("cells_left_out", "use", {"cells": gone})
+    elif gone:
         ways = (Step("higher_ratio"), *review_steps(run.asked, run.estimate))
         yield Reason("cells_dropped", "cannot-tell", {"cells": gone}, ways, warning=True)
     weighed = [cell for cell in named if cell.effective_weight is not None]
