@@ -172,19 +172,13 @@ def flip_group_targeted(
             f"rate must leave under half of a group's labels flipped; {rate} of {len(samples)} samples is {wanted}, "
             f"too much for {'groups' if group is None else f'group {group!r}, one'} of {sizes.tolist()}: lower it"
         )
-    attacks = [
-        flip_margin(
-            samples, rate, among=cells.group_codes == code, validation=validation, sees_group=sees_group
-        )
-        for code in allowed
-    ]
+    asked: Any = {"validation": validation, "sees_group": sees_group}
+    attacks = [flip_margin(samples, rate, among=cells.group_codes == code, **asked) for code in allowed]
     if len(attacks) == 1:
         return attacks[0]
     seen, _, _ = _regression_inputs(samples, None, sees_group)
-    scores = [
-        LogisticRegression(max_iter=1000).fit(seen, noisy.labels).score(seen, samples.labels)
-        for noisy in attacks
-    ]
+    models = [LogisticRegression(max_iter=1000).fit(seen, noisy.labels) for noisy in attacks]
+    scores = [model.score(seen, samples.labels) for model in models]
     return attacks[int(np.argmin(scores))]
 
 

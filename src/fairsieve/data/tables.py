@@ -225,10 +225,8 @@ def load_german(
     check_choice("source", source, ("pypi", "openml"))
     file = locate("german-openml.csv" if source == "openml" else "german.data", path, check=check)
     if source == "openml":
-        codes = {
-            name: {text: code for code, text in (texts or {}).items()}
-            for name, texts in GERMAN_COLUMNS.items()
-        }
+        known = [(name, texts or {}) for name, texts in GERMAN_COLUMNS.items()]
+        codes = {name: {text: code for code, text in texts.items()} for name, texts in known}
         table = read_table(file, usecols=list(GERMAN_COLUMNS)).replace(codes)
     else:
         table = read_table(file, names=list(GERMAN_COLUMNS), sep=r"\s+")
@@ -391,9 +389,8 @@ def load_nhanes(
     indicators = pd.get_dummies(table.drop(columns=numbers), prefix_sep="=")
     indicators = indicators.drop(columns=[name for name in indicators if name.endswith(("=no", "=Female"))])
     features = pd.concat([numbers.fillna(numbers.median()), gaps, indicators], axis=1)
-    groups = (
-        pd.cut(table["age"], [0, 39, 59, 200], labels=NHANES_AGES) if sensitive == "age" else table[sensitive]
-    )
+    ages = pd.cut(table["age"], [0, 39, 59, 200], labels=NHANES_AGES)
+    groups = ages if sensitive == "age" else table[sensitive]
     said, truth = ((people[name] == "yes").to_numpy(dtype=np.int64) for name in (label, "truth"))
     arrays = features.to_numpy(dtype=np.float32), said, groups.to_numpy(dtype=str)
     return Samples(*arrays, tuple(features), classes=[0, 1], truth=truth)

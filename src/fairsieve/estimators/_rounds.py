@@ -196,9 +196,8 @@ class CrossFit:
         """Predict P(group | features, class) of some entries, ascending."""
         place = np.full(len(self.entries.cells), -1)
         place[part] = np.arange(len(part))
-        folds = [
-            (place[seen][place[seen] >= 0], place[tested][place[tested] >= 0]) for seen, tested in self.pairs
-        ]
+        pairs = [(place[seen], place[tested]) for seen, tested in self.pairs]
+        folds = [(seen[seen >= 0], tested[tested >= 0]) for seen, tested in pairs]
         cells, features = self.entries.cells, self.features[self.entries.rows[part]]
         codes = cells.label_codes[part], cells.group_codes[part]
         return group_chances(features, probabilities[part], *codes, folds, cells.shape[1])
@@ -314,23 +313,20 @@ class Rounds:
 
     def forecast(self, state: Round) -> Forecast:
         """Prepare to forecast what other weights would do, from the probabilities of a round."""
-        part = draw_rows(len(self.cells), FORECAST_ROWS)
+        chances, part = state.probabilities, draw_rows(len(self.cells), FORECAST_ROWS)
         labels, groups = self.cells.label_codes[part], self.cells.group_codes[part]
         classes = len(self.cells.classes)
         believed = np.linalg.inv(self.labels.table)[groups, labels]  # of each true class, below 0 for some
         judged = believed * (self.labels.judged * self.counts)[part][:, None]
-        power = calibrate(state.probabilities[part], judged)
+        power = calibrate(chances[part], judged)
         cut = 0.5
         if classes == 2:
-            place = self.choose_threshold(state.probabilities, self.cells)
+            place = self.choose_threshold(chances, self.cells)
             place = place if self.settings.positive == 1 else 1 - place
             cut = float(flatten(np.array([[1 - place, place]]), power)[0, 1])
         members = np.zeros((len(part), classes, self.cells.shape[1]))
         members[np.arange(len(part)), :, groups] = judged
-        flat, by_group = (
-            flatten(state.probabilities[part], power),
-            self.fits.predict_groups(state.probabilities, part),
-        )
+        flat, by_group = flatten(chances[part], power), self.fits.predict_groups(chances, part)
         return Forecast(flat, by_group, members, self.settings.rates, self.settings.named_groups, cut)
 
     def aim(self, forecast: Forecast, state: Round, known: Round) -> Floats | None:

@@ -270,12 +270,8 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _at_threshold(self, classifier: Any, threshold: float) -> Any:
         """Return a classifier of scikit-learn that predicts by a threshold of the positive class."""
-        if threshold == 0.5:
-            return classifier
         positive = self.classes_[1] if self.pos_label is None else self.pos_label
-        return FixedThresholdClassifier(
-            classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
-        )
+        return classifier if threshold == 0.5 else at_threshold(classifier, threshold, positive)
 
     @property
     def _most_updates(self) -> int:
@@ -377,6 +373,12 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _as_stored(column: pd.Series) -> tuple[NDArray[Any], str | None]:
     """Return a column as an array, and its type where that is pandas' own one of texts."""
     return column.to_numpy(), "str" if isinstance(column.dtype, pd.StringDtype) else None
+
+
+def at_threshold(classifier: Any, threshold: float, positive: Any) -> FixedThresholdClassifier:
+    """Return a classifier that predicts ``positive`` where its probability is the threshold or more."""
+    told: Any = {"threshold": threshold, "pos_label": positive, "response_method": "predict_proba"}
+    return FixedThresholdClassifier(classifier, **told)
 
 
 def check_two_classes(rule: ThresholdRule, cells: Cells) -> None:

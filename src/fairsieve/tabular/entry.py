@@ -330,9 +330,7 @@ class TrainResult:
     def _repr_html_(self) -> str:
         rate, rates = self.decision.facts["rate"], self.decision.facts["rates"]
         heads = [] if rate is None else ["group", f"{rate.title}: plain model", "fair model"]
-        rows = [
-            [group, *(Bar(score.value, percent(score.value)) for score in scores)] for group, *scores in rates
-        ]
+        rows = [[group, *(Bar(one.value, percent(one.value)) for one in scores)] for group, *scores in rates]
         lines = [say("stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
 

@@ -28,6 +28,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairsieve.errors import FairsieveError, InvalidInputError, require, spell
+from fairsieve.estimators.base import at_threshold
 from fairsieve.files import read_archive, write_output
 from fairsieve.selection.cells import Floats, Integers
 from fairsieve.tabular.reading.columns import (
@@ -105,9 +106,7 @@ def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThr
     """Let a fitted classifier of two classes predict ``positive`` where its probability is ``threshold`` or more."""
     if not (isinstance(threshold, float) and 0 <= threshold <= 1 and positive in classifier.classes_):
         raise ValueError("its threshold is not a probability, or not that of one of its labels")
-    made = FixedThresholdClassifier(
-        classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
-    )
+    made = at_threshold(classifier, threshold, positive)
     made.estimator_ = classifier
     return made
 

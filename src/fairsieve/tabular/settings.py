@@ -392,9 +392,7 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
     def decorate(function: Function) -> Function:
         own_signature, known = inspect.signature(function), inspect.signature(TableSettings).parameters
-        parameters = [
-            one for one in own_signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
-        ]
+        parameters = [one for one in own_signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         for name in settings_of(command):
             parameter = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters.append(parameter.replace(default=None) if name in optional else parameter)

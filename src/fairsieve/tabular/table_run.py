@@ -335,9 +335,7 @@ def _describe_trade_off(points: Sequence[PathPoint], models: Sequence[ModelJudge
     """Put the models of the trade-off beside what they are worth."""
     titles = ["plain model", "fair model", *(f"gap {point.gap:.3f} in training" for point in points[2:])]
     rows = zip(titles, points, models, strict=True)
-    return [
-        TradeOffPoint(title, one.threshold, judged.accuracy, judged.disparity) for title, one, judged in rows
-    ]
+    return [TradeOffPoint(name, one.threshold, model.accuracy, model.disparity) for name, one, model in rows]
 
 
 def _try_sensitive(

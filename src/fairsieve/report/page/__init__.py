@@ -308,9 +308,8 @@ class Figure(NamedTuple):
     def looks(self) -> dict[str, Look]:
         """Return the colour and the symbol of each series, by its name, in the order of the series."""
         every = [series for panel in self.panels for series in panel.series]
-        return looks_of(
-            (series.name for series in every), {series.name: series.look for series in every if series.look}
-        )
+        given = {series.name: series.look for series in every if series.look}
+        return looks_of((series.name for series in every), given)
 
 
 class Facts(NamedTuple):
@@ -431,9 +430,8 @@ def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
         if kind is Verdict:
             yield "verdicts", list(run)
         else:
-            yield from (
-                (kind.__name__.lower(), _view(block) if isinstance(block, Figure) else block) for block in run
-            )
+            for block in run:
+                yield kind.__name__.lower(), _view(block) if isinstance(block, Figure) else block
 
 
 def _view(figure: Figure) -> dict[str, Any]:

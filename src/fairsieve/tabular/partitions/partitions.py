@@ -278,9 +278,7 @@ class Partitions:
         checked = doubted["id"].isin(self.checked)
         doubted, names = doubted[~checked][:most], [*self.groups.names, None]
         coded = {"label": self.labels.classes, "suggested": self.labels.classes, "group": names}
-        named = {
-            name: as_objects(texts[int(code)] for code in doubted[name]) for name, texts in coded.items()
-        }
+        named = {key: as_objects(texts[int(code)] for code in doubted[key]) for key, texts in coded.items()}
         told = doubted.assign(row=doubted["id"], **named).rename(columns={"suggested": "suggested_label"})
         told = told[["row", "label", "suggested_label", "loss", "probability", "group"]]
         count = min(sum(each for each, _ in listings) - int(checked.sum()), limit)
@@ -296,9 +294,8 @@ class Partitions:
         none = replace(self.sample.table.take(np.zeros(0, int)), notes=[])
         numbers = [rows + self.bases[place] for place, (_, rows) in zip(chosen, read, strict=True)]
         release_memory()
-        return join_tables(
-            self.source.name, [none, *(table for table, _ in read)], np.concatenate([none.rows, *numbers])
-        )
+        index = np.concatenate([none.rows, *numbers])
+        return join_tables(self.source.name, [none, *(table for table, _ in read)], index)
 
 
 # ---- what is asked of a piece, where it is

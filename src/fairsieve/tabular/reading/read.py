@@ -323,10 +323,8 @@ def _named_table(
         notes = [*notes, f"{words} left out."]
     unmet = [repr(mark) for mark in reading.missing if reading.value(mark) not in met]
     if unmet:
-        notes = [
-            *notes,
-            f"No cell of {name} has the value {' or '.join(unmet)} that {spell('--missing')} names.",
-        ]
+        told = f"No cell of {name} has the value {' or '.join(unmet)} that {spell('--missing')} names."
+        notes = [*notes, told]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
     return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes, odd=frozenset(met))
 

@@ -341,10 +341,9 @@ def _bin_numbers(numbers: Floats, edges: Sequence[float]) -> pd.Categorical:
     >>> _bin_numbers(np.array([30.0, 20.0, 50.0]), (25, 45)).tolist()
     ['25 to under 45', 'under 25', '45 and over']
     """
+    edges = [*map(float, edges)]
     for digits in (6, 17):  # as few as tell the edges apart
-        written = [
-            _write_edge(edge) if edge.is_integer() else f"{edge:.{digits}g}" for edge in map(float, edges)
-        ]
+        written = [_write_edge(edge) if edge.is_integer() else f"{edge:.{digits}g}" for edge in edges]
         if len({*written}) == len(written):
             break
     between = [f"{low} to under {high}" for low, high in pairwise(written)]
