@@ -253,6 +253,12 @@ def count_table(
     return np.bincount(cell, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
+def expected_counts(counts: Floats) -> Floats:
+    """Return what cells, classes × groups, would count if label and group were independent."""
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0)
+    return np.asarray(expected / max(float(counts.sum()), 1e-300))
+
+
 def accuracy_from_table(table: Table) -> Floats:
     """Compute the accuracy of one or more confusion tables."""
     right = np.trace(table.sum(axis=-2), axis1=-2, axis2=-1)

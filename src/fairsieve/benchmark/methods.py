@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.metrics import expected_counts
 from fairsieve.notions import DP, EER, EO, EOPP, NOTIONS, find_notion
 from fairsieve.report.page import Look
 from fairsieve.samples import Samples
@@ -171,8 +172,7 @@ def train_plain(given: TrainingInput) -> Trained:
 def train_reweighing(given: TrainingInput) -> Trained:
     """Train a logistic regression with the weights P(y)·P(z) / P(y, z)."""
     counts = given.data.cells.counts.astype(np.float64)
-    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True) / counts.sum()
-    weights = (expected / np.maximum(counts, 1)).reshape(-1)
+    weights = (expected_counts(counts) / np.maximum(counts, 1)).reshape(-1)
     return _train_weighted(given.data, weights[given.data.cells.codes])
 
 

@@ -20,7 +20,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.metrics import Rates
+from fairsieve.metrics import Rates, expected_counts
 from fairsieve.selection.cells import Codes, Floats
 
 LEARNT_FROM = 10_000  # rows, at most, that the chances of groups are learnt from
@@ -140,8 +140,7 @@ class Forecast:
         they are, and as if every group had the same share of each class.
         """
         cells = self.joint.sum(axis=0)
-        wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / cells.sum()
-        alike = (self.joint * (wanted / np.maximum(cells, 1e-300))).sum(axis=2)
+        alike = (self.joint * (expected_counts(cells) / np.maximum(cells, 1e-300))).sum(axis=2)
         rows = np.arange(len(alike))
         first, second = (self._score(weights).argmax(axis=1) for weights in (before, after))
         return min(float((each[rows, first] - each[rows, second]).mean()) for each in (self.chances, alike))

@@ -19,7 +19,7 @@ from fairsieve.estimators._forecast import Forecast, calibrate, flatten, group_c
 from fairsieve.estimators._learner import Folds, TrainingTask
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.metrics import Rates
+from fairsieve.metrics import Rates, expected_counts
 from fairsieve.samples import draw_rows
 from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.selection.ratios import class_shares
@@ -416,8 +416,7 @@ def independent(masses: Floats, named: int) -> Floats:
     [[0.667, 2.0], [1.5, 0.75]]
     """
     found, inside = np.ones_like(masses), masses[:, :named]
-    expected = inside.sum(axis=1, keepdims=True) * inside.sum(axis=0) / max(float(inside.sum()), 1e-300)
-    found[:, :named] = np.divide(expected, inside, out=np.ones_like(inside), where=inside > 0)
+    found[:, :named] = np.divide(expected_counts(inside), inside, out=np.ones_like(inside), where=inside > 0)
     return found
 
 

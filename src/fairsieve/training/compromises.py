@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from fairsieve.metrics import Rates, accuracy_from_table, compared_rates
+from fairsieve.metrics import Rates, accuracy_from_table, compared_rates, expected_counts
 from fairsieve.notions import ANY, WRONG, Rate
 from fairsieve.selection.cells import Floats
 from fairsieve.thresholds import ThresholdRule
@@ -558,8 +558,7 @@ def alike(together: Floats) -> Floats:
     [1.5, 1.5, 1.5, 1.5]
     """
     cells = together.sum(axis=(2, 3))
-    wanted = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / cells.sum()
-    return np.asarray(together * (wanted / np.maximum(cells, 1e-300))[:, :, None, None])
+    return np.asarray(together * (expected_counts(cells) / np.maximum(cells, 1e-300))[:, :, None, None])
 
 
 def accuracy_gain(together: Floats) -> tuple[float, float]:
