@@ -206,29 +206,28 @@ def search_ratios(
         Each training is one update.
     """
     lengths: dict[tuple[int, ...], float] = {}  # how far each move went
-
-    def improve(state: Trained) -> Trained | None:
-        """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
+    state = start
+    while state.gap > tolerance:
+        better: Trained | None = None
         moves = list_moves(state.gaps[0], settings)
         for move in sorted(moves, key=lambda move: -lengths.get(move, FIRST_MOVE)):
             length, now = lengths.pop(move, FIRST_MOVE), state
-            while length >= LAST_MOVE and not budget.is_spent:
+            while better is None and length >= LAST_MOVE and not budget.is_spent:
                 ratios = shift_ratios(now.ratios, natural, move, length)
                 if ratios is None:  # used up
                     break
                 budget.count()
                 trial = train_at(now, ratios)
                 if trial.gap < state.gap:
-                    lengths[move] = length * GROWTH
-                    return trial
-                if trial.gap == state.gap:  # no prediction has changed yet
+                    lengths[move], better = length * GROWTH, trial
+                elif trial.gap == state.gap:  # no prediction has changed yet
                     now, length = trial, 2 * length
                 else:
                     length /= 2
-        return None
-
-    state = start
-    while state.gap > tolerance and (better := improve(state)) is not None:
+            if better is not None:
+                break
+        if better is None:  # no move helps
+            return
         state = better
         yield state
 
