@@ -298,7 +298,8 @@ def repeats(places: Integers) -> list[Integers]:
     is_first = np.diff(places[order], prepend=-1) != 0
     each = np.arange(len(places))
     times = each - np.maximum.accumulate(np.where(is_first, each, 0))
-    return [np.sort(order[times == time]) for time in range(times.max(initial=-1) + 1)]
+    ranked, ends = order[np.argsort(times, kind="stable")], np.cumsum(np.bincount(times))
+    return [np.sort(part) for part in np.split(ranked, ends[:-1])]
 
 
 def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> Integers:
