@@ -22,6 +22,8 @@ from fairsieve.training.compromises import (
     find_rate_gaps,
     search_ratios,
 )
+from fairsieve.training.newton import Newton
+from fairsieve.training.rows import LinearRows
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -166,3 +168,15 @@ def test_a_tolerance_is_reached_where_columns_have_few_values(rows):
     )
     assert wide == pytest.approx(model.gap_, abs=1e-6)
     assert wide <= 0.02
+
+
+def test_one_far_value_is_no_category():
+    """A column with one value far from the others is held back as other numbers are, a rare category as it was."""
+    rng = np.random.default_rng(0)
+    usual, label = rng.normal(size=2000), rng.integers(0, 2, 2000)
+    far = np.where(np.arange(2000) == 0, 1e4, usual)
+    rare = (np.arange(2000) < 4).astype(float)
+    rows = LinearRows(np.c_[usual, far, rare], label, np.zeros(2000, int), (2, 1))
+    widths = Newton(rows).scale / np.c_[usual, far, rare].std(axis=0)
+    assert widths[:2] == pytest.approx(2.0, rel=0.01)
+    assert widths[2] * rare.std() == pytest.approx(1.0)

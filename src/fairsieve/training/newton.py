@@ -28,6 +28,7 @@ STALE = 0.3  # of the last step's promise: while steps shrink as fast, they shar
 HALVINGS = 30
 MATRIX_SIZE = 700  # parameters of a class up to which its curvature is a matrix
 CG_STEPS, CG_ACCURACY = 50, 0.01  # of conjugate gradients, where it is none, or where there are many classes
+NEARLY_TWO = 0.01  # excess of a column's kurtosis, from which on it has more than two values
 JITTERS = (1e-12, 1e-8, 1e-4, 1e-2)  # tried in turn where columns are collinear
 
 
@@ -142,12 +143,13 @@ class Newton:
         """Return by how many spreads a column is measured: two or, of two values, their distance [1]_.
 
         So the coefficient of a rare category is held back as much as that of a common one. A column has two values if
-        and only if its kurtosis exceeds its squared skewness by 1 (Pearson); the farther from that, the less counts
-        its skewness.
+        and only if its kurtosis exceeds its squared skewness by 1 (Pearson); up to NEARLY_TWO above that, the farther
+        the less counts its skewness. A number with one value far from all others is about as skewed, but no category:
+        what the others say would be held back.
         """
         skewness, kurtosis = rows.standard_moments(mean, spread) / self.total
         excess = np.maximum(kurtosis - skewness**2 - 1.0, 0.0)
-        return np.asarray(np.sqrt(4.0 + skewness**2 / (1.0 + excess)))
+        return np.asarray(np.sqrt(4.0 + skewness**2 * np.maximum(1.0 - excess / NEARLY_TWO, 0.0)))
 
     def minimise(
         self,
