@@ -17,6 +17,8 @@ from fairsieve.training.compromises import (
     RateGap,
     SolverSettings,
     State,
+    Together,
+    accuracy_gain,
     choose_bargain,
     choose_point,
     find_rate_gaps,
@@ -141,7 +143,7 @@ def test_the_bargain_costs_no_more_than_allowed(shapes, most):
         table[1, 0, 0, 1], table[1, 0, 1, 0] = gained, lost
         change = np.repeat([1.0, -1.0, 0.0], [gained + 100, lost + 100, 400])
         points.append(Point(gap, 0.5 + change.mean()))
-        tables.append(table)
+        tables.append(Together(table))
         sure.append(change.mean() - 1.645 * change.std() / len(change) ** 0.5)
     settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, max_accuracy_loss=most)
     chosen = points.index(choose_bargain(points, tables, 0.02, settings))
@@ -180,3 +182,17 @@ def test_one_far_value_is_no_category():
     widths = Newton(rows).scale / np.c_[usual, far, rare].std(axis=0)
     assert widths[:2] == pytest.approx(2.0, rel=0.01)
     assert widths[2] * rare.std() == pytest.approx(1.0)
+
+
+@given(SEEDS, st.integers(2, 3), st.integers(1, 3))
+def test_what_labels_wrong_at_random_leave_of_a_gain(seed, classes, groups):
+    """Flips are undone in the mean, however rare a pair of predictions is, and their chance is part of the error."""
+    rng = np.random.default_rng(seed)
+    flips = rng.dirichlet([1.0] * classes, (groups, classes)) * 0.4 + 0.6 * np.eye(classes)
+    true = rng.poisson(3.0, (classes, groups, classes, classes)).astype(float)
+    assume(true.sum() > 0)
+    seen = np.einsum("zij,iz...->jz...", flips, true)  # as many as are expected
+    gain, error = accuracy_gain(Together(seen, np.linalg.inv(flips)))
+    by_true, least = accuracy_gain(Together(true))
+    assert gain == pytest.approx(by_true, abs=1e-9)
+    assert error >= least - 1e-9

@@ -25,7 +25,7 @@ from fairsieve.selection.cells import Cells, Codes, Flags, Floats
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.compromises import TOLERANCE, SolverSettings, State, Stopped
+from fairsieve.training.compromises import TOLERANCE, SolverSettings, State, Stopped, Together
 from fairsieve.training.newton import Cleaning
 
 UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
@@ -357,10 +357,10 @@ class Rounds:
         kept = np.ones(len(self.cells), bool) if weights is None else self.labels.kept
         return Round(ratios, *self.settings.measure(table), weights, kept, probabilities, pulls, table)
 
-    def predict_together(self, plain: Round, fair: Round) -> Floats:
-        """Count what two rounds predict together, by true class and group, (classes, groups, plain, fair)."""
+    def predict_together(self, plain: Round, fair: Round) -> Together:
+        """Count what two rounds predict."""
         counts = self.observe(self.decide(plain.probabilities), self.decide(fair.probabilities))
-        return true_sums(counts, self.labels.table)
+        return Together(counts, np.asarray(np.linalg.inv(self.labels.table), np.float64))
 
     def instability(self, state: Round) -> float:
         """Return by how much the widest gap differs from fold to fold, in standard deviations beyond chance.

@@ -30,6 +30,7 @@ from fairsieve.training.compromises import (
     RateGap,
     Solution,
     SolverSettings,
+    Together,
     accuracy_gain,
     choose_point,
 )
@@ -108,40 +109,39 @@ class PlainComparison:
 
 
 def compare_models(
-    joint: Floats, settings: SolverSettings, *, believed: bool, held_out: bool, noise: float = 0.0
+    together: Together, settings: SolverSettings, *, believed: bool, held_out: bool, noise: float = 0.0
 ) -> PlainComparison:
-    """Compare two models by a table of what they predict together, (classes, groups, plain, fair).
+    """Compare two models by what they predict for the same rows.
 
-    >>> joint = np.array([[[[8.0, 0.0], [0.0, 2.0]]], [[[2.0, 0.0], [0.0, 8.0]]]])
+    >>> both = Together(np.array([[[[8.0, 0.0], [0.0, 2.0]]], [[[2.0, 0.0], [0.0, 8.0]]]]))
     >>> settings = SolverSettings(fairness="equal_opportunity", positive=1, named_groups=1, tolerance=None)
-    >>> compare_models(joint, settings, believed=True, held_out=False).verdict
+    >>> compare_models(both, settings, believed=True, held_out=False).verdict
     'no different'
     """
-    plain, fair = joint.sum(axis=3), joint.sum(axis=2)
-    _, accuracy_error = accuracy_gain(joint)
-    (plain_accuracy, before), (fair_accuracy, after) = (settings.measure(table) for table in (plain, fair))
+    tables = [np.maximum(together.counts.sum(axis=axis), 0.0) for axis in (3, 2)]
+    _, accuracy_error = accuracy_gain(together)
+    (plain_accuracy, before), (fair_accuracy, after) = map(settings.measure, tables)
     return PlainComparison(
         accuracy=fair_accuracy,
         plain_accuracy=plain_accuracy,
         gap=after[0].size if after else 0.0,
         plain_gap=before[0].size if before else 0.0,
         accuracy_error=accuracy_error,
-        gap_error=_gap_error(joint, before[0], after[0]) if before else 0.0,
+        gap_error=_gap_error(together, tables, (before[0], after[0])) if before else 0.0,
         noise=noise,
         believed=believed,
         held_out=held_out,
     )
 
 
-def _gap_error(joint: Floats, plain: RateGap, fair: RateGap) -> float:
+def _gap_error(together: Together, tables: list[Floats], gaps: tuple[RateGap, RateGap]) -> float:
     """Return the standard error of the difference between two gaps, which are measured on the same rows."""
     parts = []  # what each row adds to the gaps
-    for gap, table in ((plain, joint.sum(axis=3)), (fair, joint.sum(axis=2))):
-        signs = np.zeros((1, joint.shape[1]))
+    for gap, table in zip(gaps, tables, strict=True):
+        signs = np.zeros((1, table.shape[1]))
         signs[0, [gap.high, gap.low]] = 1.0, -1.0
         parts.append(Rates([gap.rate]).derivative(table, signs))
-    added = parts[0][:, :, :, None] - parts[1][:, :, None, :]
-    return float(np.sqrt((joint * added**2).sum()))
+    return float(np.sqrt(together.add_squares(parts[0][:, :, :, None] - parts[1][:, :, None, :])))
 
 
 class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -499,7 +499,7 @@ class Arrangement:
             natural=back(solution.natural),
             plain=back(solution.plain),
             chosen=back(solution.chosen),
-            together=[table[:, self.rank] for table in solution.together],
+            together=[each.take_groups(self.rank) for each in solution.together],
         )
 
 

@@ -373,7 +373,7 @@ class FairRobustClassifier(FairEstimator):
         if settings.named_groups and solution.stopped != "interrupted":
             believed = clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible))
             known: Any = {"believed": believed, "held_out": solution.held_out, "noise": 1 - clean_ratio}
-            self._comparisons = [compare_models(table, settings, **known) for table in solution.together]
+            self._comparisons = [compare_models(both, settings, **known) for both in solution.together]
             self.comparison_ = self._comparisons[chosen]
         self.is_plain_ = self._prefers_plain() if solution.is_plain is None else solution.is_plain
         cells = checked.data.cells

@@ -35,7 +35,7 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Checked, Samples, draw_rows, read_seed, warn_of_groups, weighted_rows
 from fairsieve.selection.cells import Floats, Integers, positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.compromises import SolverSettings, choose_bargain, choose_point
+from fairsieve.training.compromises import SolverSettings, Together, choose_bargain, choose_point
 from fairsieve.training.newton import Cleaning, choose_cleaning, choose_ridge, keep_believable
 from fairsieve.training.rows import LinearRows
 from fairsieve.validation import shown
@@ -376,7 +376,7 @@ class SieveClassifier(FairEstimator):
         default = ROUNDS if self.tolerance is None else ROUNDS + 1
         return default if self.max_iter is None else self.max_iter
 
-    def _choose_round(self, search: Rounds, together: list[Floats], settings: SolverSettings) -> int:
+    def _choose_round(self, search: Rounds, together: list[Together], settings: SolverSettings) -> int:
         """Return the place of a round: within the tolerance that was named, or of the best bargain.
 
         Where no round reaches the tolerance, nobody should pay accuracy for a gap that chance alone may have narrowed:
@@ -395,8 +395,8 @@ class SieveClassifier(FairEstimator):
             return 0
 
         def unsure(other: Round) -> float:  # by how much chance alone lets the two gaps differ
-            joint = search.predict_together(other, fairest)
-            error = compare_models(joint, settings, believed=True, held_out=True).gap_error
+            both = search.predict_together(other, fairest)
+            error = compare_models(both, settings, believed=True, held_out=True).gap_error
             return max(self.tolerance_, error)
 
         able = [each for each in rounds[1:] if each.gap <= fairest.gap + unsure(each)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -474,6 +475,36 @@ class Point(State):
 
 
 @dataclass(frozen=True, eq=False)
+class Together:
+    """What the plain model and another one predict for the same rows.
+
+    Attributes
+    ----------
+    seen : array of shape (classes, groups, plain, other)
+        How often, by the label that rows are judged by.
+    to_true : array of shape (groups, classes, classes), optional
+        As that of a :class:`~fairsieve.training.rows.Table`.
+    """
+
+    seen: Floats
+    to_true: Floats | None = None
+
+    @cached_property
+    def counts(self) -> Floats:
+        """The same by true class. Rare ones may come out below 0; raised to 0, they would speak for one side alone."""
+        return self.seen if self.to_true is None else np.einsum("zji,jz...->iz...", self.to_true, self.seen)
+
+    def add_squares(self, added: Floats) -> float:
+        """Add up squares of what each row adds, by its true class, where that follows from its label."""
+        by_label = added if self.to_true is None else np.einsum("zji,iz...->jz...", self.to_true, added)
+        return float((self.seen * by_label**2).sum())
+
+    def take_groups(self, order: Any) -> Together:
+        """Return the groups in another order."""
+        return Together(self.seen[:, order], None if self.to_true is None else self.to_true[order])
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The compromises between accuracy and equal rates.
 
@@ -493,8 +524,8 @@ class Solution:
     n_iter : int
     held_out : bool
         Whether accuracies and gaps were measured on rows that the models did not see.
-    together : list of arrays of shape (classes, groups, classes, classes)
-        For each point, how often the plain model and it predict which classes together.
+    together : list of Together
+        For each point, what the plain model and it predict.
     is_plain : bool, optional
         Whether the plain model is to be stored; None where nothing but the comparison with it says so.
     """
@@ -507,7 +538,7 @@ class Solution:
     stopped: Stopped
     n_iter: int
     held_out: bool
-    together: list[Floats]
+    together: list[Together]
     is_plain: bool | None = None
 
     @property
@@ -526,11 +557,11 @@ def front(points: list[Point]) -> list[Point]:
 
 
 def choose_bargain(
-    points: Sequence[Trained], together: Sequence[Floats], tolerance: float, settings: SolverSettings
+    points: Sequence[Trained], together: Sequence[Together], tolerance: float, settings: SolverSettings
 ) -> Trained:
     """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm.
 
-    ``together`` is what the plain model and each point predict together. Labels that are wrong in one cell only hide
+    ``together`` is what the plain model and each point predict. Labels that are wrong in one cell only hide
     what a fair model gains there, and the rows cannot tell which of two accuracies is the true one: that of the labels,
     or that where every group has the same share of each class. What may be lost is known up to its standard error
     alone, and the best bargain of many looks better than it is. So what may be lost at most is compared.
@@ -541,8 +572,8 @@ def choose_bargain(
     if most is None or settings.clean_ratio < 1.0:  # wrong labels hide what is lost
         most = np.inf
     bargains: list[tuple[float, int, Trained]] = []
-    for point, table in zip(points, together, strict=True):
-        gain, error = max(accuracy_gain(table), accuracy_gain(alike(table)))
+    for point, both in zip(points, together, strict=True):
+        gain, error = max(accuracy_gain(both), accuracy_gain(both, alike(both.counts.sum(axis=(2, 3)))))
         if SURE * error - gain <= most:
             bargains.append((max(point.gap, tolerance) - WORTH * gain, len(bargains), point))
     if not bargains:
@@ -550,28 +581,33 @@ def choose_bargain(
     return min(bargains, key=lambda each: each[:2])[2]
 
 
-def alike(together: Floats) -> Floats:
-    """Weigh cells as if every group had the same share of each class.
+def alike(cells: Floats) -> Floats:
+    """Return what rows of each cell count if every group had the same share of each class, (classes, groups).
 
-    >>> alike(np.array([[[[2.0]], [[1.0]]], [[[1.0]], [[2.0]]]])).ravel().tolist()
-    [1.5, 1.5, 1.5, 1.5]
+    >>> alike(np.array([[2.0, 1.0], [1.0, 2.0]])).tolist()
+    [[0.75, 1.5], [1.5, 0.75]]
     """
-    cells = together.sum(axis=(2, 3))
-    return np.asarray(together * (expected_counts(cells) / np.maximum(cells, 1e-300))[:, :, None, None])
+    cells = np.maximum(cells, 0.0)
+    return np.asarray(expected_counts(cells) / np.maximum(cells, 1e-300))
 
 
-def accuracy_gain(together: Floats) -> tuple[float, float]:
+def accuracy_gain(together: Together, weights: Floats | float = 1.0) -> tuple[float, float]:
     """Return how much more often the second of two models is right, and the standard error of that.
 
-    >>> gain, error = accuracy_gain(np.array([[[[90.0, 0.0], [0.0, 10.0]]], [[[10.0, 10.0], [0.0, 80.0]]]]))
+    ``weights``, (classes, groups), say what a row of each cell counts.
+
+    >>> both = Together(np.array([[[[90.0, 0.0], [0.0, 10.0]]], [[[10.0, 10.0], [0.0, 80.0]]]]))
+    >>> gain, error = accuracy_gain(both)
     >>> round(gain, 3), round(error, 4)
     (0.05, 0.0154)
     """
-    labels, total = np.arange(len(together)), max(float(together.sum()), 1e-300)
+    shape = together.seen.shape
+    labels, total = np.arange(shape[0]), max(float(together.seen.sum()), 1e-300)
     right = (labels[:, None] == labels).astype(float)
     change = right[:, None, None, :] - right[:, None, :, None]  # −1, 0 or 1 for each row
-    mean = float((together * change).sum()) / total
-    return mean, float(np.sqrt(max(float((together * change**2).sum()) / total - mean**2, 0.0) / total))
+    change = change * np.broadcast_to(weights, shape[:2])[:, :, None, None]
+    mean = float((together.counts * change).sum()) / total
+    return mean, float(np.sqrt(max(together.add_squares(change) / total - mean**2, 0.0) / total))
 
 
 def strip(models: list[Model]) -> list[Model]:

@@ -41,6 +41,7 @@ from fairsieve.training.compromises import (
     Solution,
     SolverSettings,
     Stopped,
+    Together,
     at_cut,
     choose_bargain,
     choose_point,
@@ -203,7 +204,7 @@ class _Solver:
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
         self.budget = Budget(settings.max_iter, settings.report)
         self.found: list[Point] = []
-        self.counted: dict[Point, Floats] = {}  # what the plain model and a point predict together
+        self.counted: dict[Point, Together] = {}
 
     def run(self, coarse: Solution | None = None, near: Step | None = None) -> Solution:
         """Find the points, on all rows or from where a part of them led, and choose one."""
@@ -516,7 +517,7 @@ class _Solver:
             if by_selection:
                 rows = rows.select(model.parameters, model.limit)
             tables.append(rows.confusion(at_cut(model.parameters, cut)))
-        counts = self.add_up(tables)
+        counts = self.sides[0].table.correct(self.add_up(tables))
         if effective is None:
             masses = models[0].masses
             shares = ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
@@ -525,8 +526,8 @@ class _Solver:
         accuracy, gaps = self.settings.measure(counts)
         return Point(ratios, accuracy, gaps, counts, models, effective, self.sides[0].table.given.shift, cut)
 
-    def predict_together(self, plain: Point, point: Point) -> Floats:
-        """Count what two models predict together, (classes, groups, plain, other)."""
+    def predict_together(self, plain: Point, point: Point) -> Together:
+        """Count what two models predict."""
         if point in self.counted:
             return self.counted[point]
         judged = (each[self.first :] for each in (self.sides, plain.models, point.models))
@@ -534,13 +535,13 @@ class _Solver:
             side.shown.judged.confusion(at_cut(a.parameters, plain.cut), at_cut(b.parameters, point.cut))
             for side, a, b in zip(*judged, strict=True)
         ]
-        self.counted[point] = self.add_up(tables)
+        self.counted[point] = Together(self.add_up(tables), self.sides[0].table.to_true)
         return self.counted[point]
 
     def add_up(self, tables: list[Floats]) -> Floats:
         """Add up counts of the rows that each model did not see; of several deals, return the mean."""
         deals = 1 if self.folds is None else len(self.folds.deals)
-        return self.sides[0].table.correct(np.sum(tables, axis=0) / deals)
+        return np.asarray(np.sum(tables, axis=0) / deals)
 
 
 def _shares(masses: Floats) -> Floats:
