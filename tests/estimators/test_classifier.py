@@ -51,8 +51,7 @@ def fit(data, *, labels=None, **options):
 
 
 def fit_quietly(X, y, z, weights=None, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
 
 
@@ -108,8 +107,7 @@ def test_of_few_rows_it_is_told_that_a_tolerance_cannot_be_told_from_chance():
     features = np.column_stack([rng.normal(size=(300, 8)), groups])
     labels = (features @ [1.0, -1.0, 0.5, 0, 0, 0, 0, 0, 0.5] + rng.logistic(size=300) > 0.2).astype(int)
     model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.04)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(features, labels, sensitive_features=groups)
     assert model.stopped_ == "met"
     told = [str(each.message) for each in caught if "so few cannot tell" in str(each.message)]
@@ -177,20 +175,6 @@ def test_numbers_of_accounts_are_a_column_as_any_other(clean_ratio):
         assert np.isfinite(chances).all()
 
 
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 1000), clean_ratio=st.sampled_from([0.8, 1.0, "auto"]))
-def test_a_weight_of_two_is_the_sample_twice(seed, clean_ratio):
-    data = make_synthetic(300, seed=seed)
-    weights = np.random.default_rng(seed).integers(1, 4, len(data))
-    rows = np.random.default_rng(seed + 1).permutation(np.repeat(np.arange(len(data)), weights))
-    X = data.features.astype(np.float64)
-    y, z, options = data.labels, data.groups, {"clean_ratio": clean_ratio, "tolerance": 0.1, "max_iter": 20}
-    one, two = fit_quietly(X, y, z, weights, **options), fit_quietly(X[rows], y[rows], z[rows], **options)
-    assert one.predict_proba(X) == pytest.approx(two.predict_proba(X), abs=1e-7)
-    assert one.gap_ == pytest.approx(two.gap_, abs=1e-9)
-    assert one.clean_ratio_ == pytest.approx(two.clean_ratio_, abs=1e-9)
-
-
 def test_the_seed_decides_nothing(data):
     noisy = flip_uniform(data, 0.2, seed=0).labels
     found = [fit(data, labels=noisy, random_state=seed).predict_proba(data.features) for seed in (0, 7)]
@@ -239,8 +223,7 @@ def test_an_unreachable_tolerance_names_the_gap_that_is_left():
     labels = np.r_[rng.integers(0, 2, 300), rng.integers(0, 2, 30)]
     X = np.c_[labels + rng.normal(size=330), groups]
     model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, labels, sensitive_features=groups)
     assert model.stopped_ == "unreachable"
     told = r"how often . is predicted of those labelled .: . least"
@@ -259,8 +242,7 @@ def test_without_groups_no_fairness_is_asked_for(data):
     in_pipeline = make_pipeline(FairRobustClassifier(clean_ratio=1.0))
     with pytest.warns(FairnessWarning, match="pipeline as STEP__sensitive_features=.*metadata routing"):
         in_pipeline.fit(data.features, data.labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model = FairRobustClassifier(None, clean_ratio=1.0, ridge=0.25).fit(data.features, data.labels)
     plain = LogisticRegression(C=1.0).fit(StandardScaler().fit_transform(data.features), data.labels)
     chances = plain.predict_proba(StandardScaler().fit_transform(data.features))
@@ -431,20 +413,20 @@ def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
         FairRobustClassifier().fit(X, data.labels, sensitive_features=data.groups)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     samples=st.integers(150, 300),
     classes=st.integers(2, 3),
-    clean_ratio=st.sampled_from(["auto", 0.9, 1.0]),
+    clean_ratio=st.sampled_from(["auto", 0.8, 1.0]),
     tolerance=st.sampled_from([None, 0.05]),
     most=st.just(8),
 )
-@example(seed=0, samples=150, classes=3, clean_ratio=0.9, tolerance=0.05, most=200)  # as far as it goes
+@example(seed=1, samples=80, classes=3, clean_ratio=0.8, tolerance=0.05, most=200)  # as far as it goes
 def test_names_orders_constants_and_copies_move_no_probability(
     seed, samples, classes, clean_ratio, tolerance, most
 ):
-    """Numbers, categories with few values, columns that hold as many ones as another, and rows that are there twice."""
+    """Numbers, categories with few values, columns that hold as many ones as another; a weight is so many copies."""
     rng = np.random.default_rng(seed)
     groups, half = rng.integers(0, 3, samples), np.arange(samples) % 2
     categories = [rng.integers(0, 2, samples), rng.permutation(half), rng.permutation(half)]
@@ -453,19 +435,20 @@ def test_names_orders_constants_and_copies_move_no_probability(
         X[:, 0] + X[:, 2] + 0.4 * groups + rng.normal(size=samples), [1.0, 2.0][: classes - 1]
     )
     columns, rows = rng.permutation(5), rng.permutation(samples)
-    weights = rng.integers(1, 3, samples)
+    weights = rng.integers(1, 4, samples)
     options = {"clean_ratio": clean_ratio, "tolerance": tolerance, "max_iter": most}
-    expected = fit_quietly(X, labels, groups, weights, **options).predict_proba(X)
+    expected = fit_quietly(X, labels, groups, weights, **options)
     names, copies = np.array(["c", "a", "b"])[groups], np.repeat(rows, weights[rows])
     for features, y, z, counted in (
-        (X[:, columns], labels, groups, weights),
-        (np.c_[np.full(samples, 7.0), X], labels, groups, weights),
-        (X, labels, names, weights),
+        (np.c_[np.full(samples, 7.0), X[:, columns]], labels, names, weights),
         (X[copies], labels[copies], groups[copies], None),
     ):
         model = fit_quietly(features, y, z, counted, **options)
-        shown = X if counted is None else features
-        assert np.abs(model.predict_proba(shown) - expected).max() <= 1e-6
+        chances = expected.predict_proba(X if counted is not None else features)
+        assert np.abs(model.predict_proba(features) - chances).max() <= 1e-6
+        assert (model.gap_, model.clean_ratio_) == pytest.approx(
+            (expected.gap_, expected.clean_ratio_), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
