@@ -35,8 +35,7 @@ def test_a_page_runs_as_written(page, capsys):
         if library and find_spec(library) is None:
             break
         (code if kind == "python" else shown).append(block)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
+    with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         exec(compile("\n".join(code), str(page), "exec"), {"__name__": "page"})
     printed = capsys.readouterr().out
     assert all(one.strip("\n") in printed for one in shown)

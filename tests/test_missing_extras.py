@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import fairsieve
 from fairsieve.errors import EXTRAS as OPTIONAL
 from fairsieve.errors import MissingExtraError, missing, require
 from tests.support.dependencies import EXTRAS, requirements
+from tests.support.programs import run_python
 
 # package hidden, what is tried, what is told
 TRIES = [
@@ -143,14 +143,7 @@ def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tries")
     hidden = json.dumps(sorted(set().union(*PACKAGES.values()) - {"torch"}))
     tried = json.dumps([(package, name) for package, name, _ in TRIES])
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, hidden, tried],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_python("-c", PROGRAM, hidden, tried, cwd=folder)
     return [(folder / str(number) / "told").read_text() for number in range(len(TRIES))]
 
 

@@ -59,8 +59,7 @@ ENTRIES = {
 
 def outcome(call, arrays):
     """Return what a call gives, or the message of its error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             return call(**arrays)
         except ValueError as error:

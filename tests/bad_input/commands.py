@@ -1,7 +1,5 @@
 """Bad input to the command line, and what each must be told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ROLES = ("--label", "income", "--sensitive", "sex")

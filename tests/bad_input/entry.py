@@ -1,7 +1,5 @@
 """What an entry of the catalogue says: a bad input, and the four things its error must name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

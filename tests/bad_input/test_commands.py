@@ -1,13 +1,11 @@
 """Every bad command leaves with one clear message, no traceback, and the folder as it was."""
 
 import hashlib
-import sys
 
 import pytest
 from tests.bad_input.command_files import make_files
 from tests.bad_input.commands import ENTRIES
-
-from fairsieve.cli.app import main
+from tests.support.programs import run_main
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +15,7 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
         options = ("--label", "income", "--sensitive", "sex", "--clean-ratio", "0.9", "--max-iter", "4")
-        patch.setattr(sys, "argv", ["fairsieve", "train", "people.csv", *options, "--out", "RUN"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert ended.value.code == 0
+        assert run_main("train", "people.csv", *options, "--out", "RUN") == 0
     return path
 
 
@@ -35,12 +30,9 @@ def content(folder):
 @pytest.mark.parametrize("bad", ENTRIES, ids=lambda bad: bad.name)
 def test_it_is_told(bad, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["fairsieve", *bad.arguments])
     before = content(folder)
-    with pytest.raises(SystemExit) as ended:  # anything else would be a traceback
-        main()
+    assert run_main(*bad.arguments) == bad.code  # anything but a status would be a traceback
     printed = capsys.readouterr()
-    assert ended.value.code == bad.code
     assert printed.out == ""
     lines = [line for line in printed.err.splitlines() if line.strip()]
     assert len(lines) == 1, printed.err
@@ -57,10 +49,7 @@ def test_it_is_told(bad, folder, monkeypatch, capsys):
 ])  # fmt: skip
 def test_what_is_no_command_is_told_with_its_usage(folder, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    assert run_main(*arguments) == 2
     printed = capsys.readouterr().err
     assert "Usage: fairsieve" in printed
     assert message in " ".join(printed.replace("│", " ").split())

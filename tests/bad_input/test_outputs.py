@@ -10,9 +10,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from tests.support.people import people, write_csv
+from tests.support.programs import run_main
 
 from fairsieve import tabular
-from fairsieve.cli.app import main
 from fairsieve.errors import InvalidInputError
 
 FORMULA = "=HYPERLINK(1)"
@@ -20,15 +20,6 @@ NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
 RUN_FILES = {
     "report.html", "rows.csv", "suspects.csv", "card.md", "metrics.json", "model.skops", "settings.toml",
 }  # fmt: skip
-
-
-def fairsieve(*arguments):
-    """The exit code of a command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["fairsieve", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    return ended.value.code
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +33,7 @@ def folder(tmp_path_factory):
     write_csv(folder / "=1+1 <img src=x onerror=alert(1)>.csv", table)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert fairsieve("train", next(folder.glob("*.csv")), *ROLES, "--out", "RUN", *QUICK) == 0
+        assert run_main("train", next(folder.glob("*.csv")), *ROLES, "--out", "RUN", *QUICK) == 0
     return folder
 
 
@@ -71,8 +62,8 @@ def fields_of(path):
 def test_no_csv_has_a_formula(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     table = next(folder.glob("*.csv"))
-    assert fairsieve("predict", "RUN", table, "-o", "predicted.csv", "--escape-formulas") == 0
-    assert fairsieve("audit", table, *ROLES, "-o", "audit.csv") == 0
+    assert run_main("predict", "RUN", table, "-o", "predicted.csv", "--escape-formulas") == 0
+    assert run_main("audit", table, *ROLES, "-o", "audit.csv") == 0
     assert "\x1b" not in capsys.readouterr().out
     suspects = folder / "RUN" / "suspects.csv"
     found = [field for name in ("predicted.csv", "audit.csv", suspects) for field in fields_of(folder / name)]
@@ -92,12 +83,12 @@ def test_links_are_replaced_and_not_followed(folder, tmp_path, monkeypatch):
     precious.write_text("precious")
     link = tmp_path / "predicted.csv"
     link.symlink_to(precious)
-    assert fairsieve("predict", folder / "RUN", table, "-o", link) == 1
-    assert fairsieve("predict", folder / "RUN", table, "-o", link, "--force") == 0
+    assert run_main("predict", folder / "RUN", table, "-o", link) == 1
+    assert run_main("predict", folder / "RUN", table, "-o", link, "--force") == 0
     assert not link.is_symlink()
     dangling = tmp_path / "dangling.csv"
     dangling.symlink_to(tmp_path / "made")
-    assert fairsieve("predict", folder / "RUN", table, "-o", dangling, "--force") == 0
+    assert run_main("predict", folder / "RUN", table, "-o", dangling, "--force") == 0
     assert not (tmp_path / "made").exists()
     assert precious.read_text() == "precious"
 
@@ -113,7 +104,7 @@ def test_a_run_keeps_the_link_to_its_folder_and_follows_none_in_it(folder, tmp_p
     (tmp_path / "run").symlink_to(old)
     table = next(folder.glob("*.csv"))
     for out in ("run", "old"):  # a link to a run, and a run with a link in it
-        assert fairsieve("train", table, *ROLES, "--out", out, *QUICK, "--force") == 0
+        assert run_main("train", table, *ROLES, "--out", out, *QUICK, "--force") == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == RUN_FILES
         assert (tmp_path / out).is_symlink() == (out == "run")
         assert not (old / "report.html").is_symlink()
@@ -144,13 +135,13 @@ def test_a_parquet_file_with_a_pickled_type_runs_nothing(tmp_path, monkeypatch):
 def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     options = ("--methods", "plain", "--seeds", "1", "--no-tune", "--jobs", "1")
-    assert fairsieve("compare", *options) == 0
+    assert run_main("compare", *options) == 0
     records = tmp_path / "runs" / "records.jsonl"
     record = json.loads(records.read_text())
     hostile = {"run": record["run"], "settings": record["settings"], "error": "\x1b[2J[red]gone[/nothing]"}
     records.write_text(json.dumps(hostile) + '\n{"run": "x", "settings": [')
     capsys.readouterr()
-    assert fairsieve("compare", *options) == 0
+    assert run_main("compare", *options) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "[red]gone[/nothing]" in printed
@@ -159,7 +150,7 @@ def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys)
 def test_brackets_in_a_folders_name_are_no_markup(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     out = "[bold]run[/red]"
-    assert fairsieve("train", next(folder.glob("*.csv")), *ROLES, "--out", out, *QUICK) == 0
+    assert run_main("train", next(folder.glob("*.csv")), *ROLES, "--out", out, *QUICK) == 0
     assert f"{out}/report.html" in capsys.readouterr().out
 
 
@@ -170,18 +161,18 @@ def test_names_of_files_that_are_not_utf_8_are_written(tmp_path, monkeypatch, ca
     write_csv(tmp_path / name, people(300) | {"guess": people(300, seed=1)["income"]})
     roles = ("--label", "income", "--sensitive", "sex")
     run = os.fsdecode(b"caf\xe9-run")
-    assert fairsieve("train", name, *roles, *QUICK, "--out", run) == 0
-    assert fairsieve("train", name, *roles, *QUICK, "--test-file", name, "-o", "run", "--model", "auto") == 0
+    assert run_main("train", name, *roles, *QUICK, "--out", run) == 0
+    assert run_main("train", name, *roles, *QUICK, "--test-file", name, "-o", "run", "--model", "auto") == 0
     assert {path.name for path in (tmp_path / run).iterdir()} == RUN_FILES
-    assert fairsieve("audit", name, *roles, "--out", "suspects.csv") == 0
-    assert fairsieve("audit", name, *roles, "--prediction", "guess", "--out", "audit") == 0
+    assert run_main("audit", name, *roles, "--out", "suspects.csv") == 0
+    assert run_main("audit", name, *roles, "--prediction", "guess", "--out", "audit") == 0
     assert (
-        fairsieve("review", name, *roles, "--run", run, "--out", os.fsdecode(b"caf\xe9.html"), "--rows", 5)
+        run_main("review", name, *roles, "--run", run, "--out", os.fsdecode(b"caf\xe9.html"), "--rows", 5)
         == 1
     )
     page = os.fsdecode(b"caf\xe9-review.html")
-    assert fairsieve("review", name, *roles, "--run", run, "--out", page, "--rows", 5) == 0
-    assert fairsieve("predict", run, name, "--out", os.fsdecode(b"caf\xe9-new.csv")) == 0
+    assert run_main("review", name, *roles, "--run", run, "--out", page, "--rows", 5) == 0
+    assert run_main("predict", run, name, "--out", os.fsdecode(b"caf\xe9-new.csv")) == 0
     assert "caf?.csv" in (tmp_path / run / "card.md").read_text(encoding="utf-8") + (
         tmp_path / run / "metrics.json"
     ).read_text(encoding="utf-8")

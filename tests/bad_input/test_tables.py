@@ -35,8 +35,7 @@ def audit(path, content, reading):
     """Audit a table; errors of ours are what is expected."""
     path.write_bytes(content)
     names = [name.strip(' "\ufeff') for name in content.decode("utf-8", "replace").split("\n")[0].split(",")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
+    with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         try:
             tabular.audit(path, label=names[0], sensitive=names[-1], small_groups="ignore", **reading)
         except FairsieveError as error:

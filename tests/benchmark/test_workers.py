@@ -3,13 +3,13 @@
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.support.programs import run_python
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
 from fairsieve.benchmark.run import Comparison, compare
@@ -52,22 +52,13 @@ def test_a_full_disk_names_the_file_and_the_way_out_and_loses_nothing(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY)); main()"
     )
     options = ["compare", "--methods", "plain", "--seeds", "3", "--no-tune", "--jobs", "1"]
-    variables = os.environ | {"COLUMNS": "400"}
-    full, freed = (
-        subprocess.run(
-            [sys.executable, "-c", program, size, *options, "--out", str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=variables,
-        )
-        for size in ("1100", str(2**30))
+    full, _ = (
+        run_python("-c", program, size, *options, "--out", tmp_path, env={"COLUMNS": "400"}, status=status)
+        for size, status in ((1100, 1), (2**30, 0))
     )
-    assert full.returncode == 1, full.stderr
     assert "Traceback" not in full.stderr
     assert "could not be written (File too large). Make room, or name another folder" in full.stderr
     assert str(tmp_path / "records.jsonl") in full.stderr
-    assert freed.returncode == 0, freed.stderr
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert len([line for line in lines if line.endswith("}")]) == 3
 
@@ -105,10 +96,7 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
 def test_eight_processes_lose_no_record(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"run": "half a li')
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", SHARED, path]
-    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+    run_python("-c", SHARED, path, cwd=Path(__file__).parents[2])
     append_record(path, result("after"))
     names = [record["settings"]["name"] for record in read_results(path)]
     expected = [f"{name}-{i}" for name in ["shared", *range(8)] for i in range(12)]
@@ -257,16 +245,8 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
     program.write_text(
         CLUSTER.replace("    START", "".join(f"    {line}\n" for line in start.strip().splitlines()))
     )
-    variables = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-    told = subprocess.run(
-        [sys.executable, "-W", "ignore", program, tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=variables,
-        timeout=limit - 20,  # make stress gives more, for a busy machine
-    )
-    assert told.returncode == 0, told.stdout + told.stderr
+    variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    run_python("-W", "ignore", program, tmp_path, env=variables, timeout=limit - 20)
     lines = (tmp_path / "killed.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["run"] for line in lines) == [str(number) for number in range(8)]
     assert 1 <= json.loads((tmp_path / "before.json").read_text()) < 6

@@ -1,41 +1,31 @@
 """The command line, as a user types it."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
-from tests.support.programs import run_python
+from tests.support.programs import run_main, run_python
 from typer.testing import CliRunner
 
-from fairsieve.cli.app import app, main
+from fairsieve.cli.app import app
 from fairsieve.errors import FairsieveError
 
 COMMANDS = ("train", "predict", "audit", "compare", "reproduce", "demo", "data")
 SUBCOMMANDS = {"data": [f"data {name}" for name in ("fetch", "list", "describe", "export")]}
 TRAIN = ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run")
-FAIRSIEVE = [str(Path(sys.executable).parent / "fairsieve")]
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [*FAIRSIEVE, *arguments], capture_output=True, text=True, check=False, timeout=200, **options
-    )
+FAIRSIEVE = Path(sys.executable).parent / "fairsieve"
 
 
 @pytest.fixture
-def call(capsys, monkeypatch):
+def call(capsys):
     """Run a command in this process: what it prints, and its exit status, without the seconds of a start."""
 
     def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code or 0, said.out, said.err)
+        status, said = run_main(*arguments), capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, said.out, said.err)
 
     return called
 
@@ -89,14 +79,14 @@ def test_compare_lists_every_method(call):
 
 
 def test_completion_offers_commands_and_values():
-    shell = {"_FAIRSIEVE_COMPLETE": "complete_bash", "PATH": os.environ["PATH"]}
+    shell = {"_FAIRSIEVE_COMPLETE": "complete_bash"}
     for words, number, expected in (
         ("fairsieve tr", "1", ["train"]),
         ("fairsieve train a.csv --small-groups m", "4", ["merge"]),
         ("fairsieve compare --methods fairs", "3", ["fairsieve"]),
     ):
-        environment = os.environ | shell | {"COMP_WORDS": words, "COMP_CWORD": number}
-        assert run(env=environment).stdout.split() == expected
+        asked = shell | {"COMP_WORDS": words, "COMP_CWORD": number}
+        assert run_python(FAIRSIEVE, env=asked).stdout.split() == expected
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
@@ -104,10 +94,9 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encodin
     table = people(120)
     table["sex"] = ["żona" if value == "woman" else "mąż" for value in table["sex"]]
     write_csv(tmp_path / "people.csv", table)
-    environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    variables = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     arguments = ["audit", "people.csv", "--label", "income", "--sensitive", "sex"]
-    done = run(*arguments, env=environment, cwd=tmp_path, encoding=encoding)
-    assert done.returncode == 0, done.stderr
+    done = run_python(FAIRSIEVE, *arguments, env=variables, cwd=tmp_path, encoding=encoding)
     assert "?ona" in done.stdout
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
-from tests.support.programs import run_python
+from tests.support.programs import run_main, run_python
 
 from fairsieve import tabular
-from fairsieve.cli.app import main
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -30,14 +29,11 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def failed(monkeypatch, capsys):
+def failed(capsys):
     """A function that returns what a command says that ends with a status, 1 unless told, without a traceback."""
 
     def said(*arguments, status=1):
-        monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == status
+        assert run_main(*arguments) == status
         printed = capsys.readouterr().err
         assert "Traceback" not in printed
         return printed.lstrip()  # a progress bar may have begun a line
@@ -82,9 +78,7 @@ def test_errors_and_results_are_printed_in_a_terminal_of_any_width(here, failed,
     monkeypatch.setenv("COLUMNS", width)
     assert "none.csv: No such file" in failed("audit", "none.csv", *ROLES)
     monkeypatch.setenv("COLUMNS", width)
-    monkeypatch.setattr(sys, "argv", ["fairsieve", "audit", "people.csv", *ROLES])
-    with pytest.raises(SystemExit):
-        main()
+    run_main("audit", "people.csv", *ROLES)
     assert "Next: " in capsys.readouterr().out
 
 

@@ -1,7 +1,5 @@
 """SieveClassifier around the common boosters: shapes, labels, categories, missing values, early stopping."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

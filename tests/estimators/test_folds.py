@@ -1,7 +1,5 @@
 """Folds: those dealt by cells, splitters, and iterables of rows."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

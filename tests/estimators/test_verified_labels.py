@@ -111,8 +111,7 @@ def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
     verified = np.full(1200, np.nan)
     verified[row] = DATA.labels[row]
     fitted = clone(model).set_params(tolerance=1.0)  # no choice between points, which one row may tip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         fitted.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
     assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
     assert not any("taken from the other groups" in str(each.message) for each in caught)

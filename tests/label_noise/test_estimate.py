@@ -92,8 +92,9 @@ def test_many_small_groups_are_looked_at_together():
     groups = np.arange(4000) // 2
     verified = [label if row < 200 else None for row, label in enumerate(DATA.labels)]
     for options in ({}, {"verified_labels": verified}):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairsieveWarning)  # groups without a checked row
+        with warnings.catch_warnings(
+            action="ignore", category=FairsieveWarning
+        ):  # groups without a checked row
             found = estimate(flip_uniform(DATA, 0.2, seed=0).labels, sensitive_features=groups, **options)
         assert found.flip_rates.shape == found.noise.shape == found.cells.shape == (2, 2000)
         assert found.interval[0] <= 0.8 <= found.interval[1]
@@ -198,8 +199,7 @@ def test_an_inconclusive_estimate_is_a_warning_and_no_suspects():
 def test_suspects_are_ranked_by_the_chance_that_they_are_wrong(random):
     noisy, _ = random
     model = FairRobustClassifier(random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)
+    with warnings.catch_warnings(action="ignore", category=FairnessWarning):
         model.fit(DATA.features, noisy.labels, sensitive_features=DATA.groups)
     rows = model.suspects()["row"]
     assert len(rows) > 50

@@ -1,7 +1,5 @@
 """What is said of models must hold for right labels: laws by simulation, small versions of benchmarks/judgement.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace

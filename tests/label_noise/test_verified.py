@@ -157,8 +157,7 @@ def test_chances_are_probabilities_whatever_is_checked(classes, groups, count):
     X, labels, z = rng.normal(size=(80, 2)), np.arange(80) % classes, rng.integers(0, groups, 80)
     verified = np.full(80, None, dtype=object)
     verified[rng.permutation(80)[:count]] = rng.integers(0, classes, count)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
+    with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         found = estimate_clean_ratio(X, labels, sensitive_features=z, verified_labels=verified)
     assert found.true_class.sum(axis=1) == pytest.approx(np.ones(80))
     assert (found.true_class >= 0).all()
@@ -190,8 +189,7 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
     data, test = make_synthetic(1500, seed=4), make_synthetic(5000, seed=5)
     noisy = flip_margin(data, 0.2)
     model = FairRobustClassifier(random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)  # of the gap that is left
+    with warnings.catch_warnings(action="ignore", category=FairsieveWarning):  # of the gap that is left
         model.fit(
             data.features,
             noisy.labels,

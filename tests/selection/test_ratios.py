@@ -1,7 +1,5 @@
 """Ratios"""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import NamedTuple

@@ -7,8 +7,6 @@
 It needs Linux; what cannot be done on a machine is reported as skipped.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import random

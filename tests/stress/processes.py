@@ -1,7 +1,5 @@
 """Start programs, stop them at some moment, and look at what they leave."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

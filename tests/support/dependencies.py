@@ -5,8 +5,6 @@
 Licences are those that the packages' own metadata names.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Find the files that import a package which is not installed, directly or through another file of ours."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 from functools import cache

@@ -4,8 +4,6 @@ Each has other columns, another size, another number of groups and other errors.
 whatever is tried on a table, and judge it afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A document with every kind of block, as a reproduction would fill it."""
 
-from __future__ import annotations
-
 import math
 
 from fairsieve.report import page as doc

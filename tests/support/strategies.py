@@ -1,7 +1,5 @@
 """Random problems for the property tests."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run says of a table is true, or it says that it does not know."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

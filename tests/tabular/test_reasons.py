@@ -1,7 +1,5 @@
 """What decides: which model to use, verdicts and reasons, from numbers that few tables have."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any

@@ -359,8 +359,7 @@ def test_encoding_gives_what_scikit_learn_gives(rows, others):
     fill = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     one_hot = OneHotEncoder(max_categories=50, handle_unknown="infrequent_if_exist", sparse_output=False)
     oracle = ColumnTransformer([("numbers", fill, ["number"]), ("texts", one_hot, ["text", "many"])])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         oracle.fit(objects(values))
         if np.isnan(values["number"]).all():
             return  # scikit-learn drops such a column; reading leaves it out before

@@ -17,8 +17,7 @@ def test_what_is_kept_predicts_as_the_classifier_does(run):
     fair = run.trained.fair.model
     prepared = fair["prepare"]
     model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.02, max_iter=8, random_state=0, pos_label=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)
+    with warnings.catch_warnings(action="ignore", category=FairnessWarning):
         model.fit(
             prepared.transform(run.problem.train.values),
             run.problem.train.label_codes,

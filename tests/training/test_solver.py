@@ -1,7 +1,5 @@
 """The search for fair ratios"""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
