@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve import SelectionDisplay, TradeoffDisplay, demographic_parity_disparity
-from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError, MissingExtraError
 
 
@@ -33,11 +32,6 @@ class Fitted(BaseEstimator):
         )
         self.gap_ = 0.02
         return self
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_synthetic(300, seed=0)
 
 
 @pytest.fixture(autouse=True)

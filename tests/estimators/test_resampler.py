@@ -10,14 +10,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from fairsieve import FairRobustClassifier, FairRobustResampler
-from fairsieve.data import make_synthetic
 
 SELECTOR = FairRobustClassifier(clean_ratio=0.9, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_synthetic(300, seed=0)
 
 
 class Chosen(BaseEstimator):

@@ -12,15 +12,9 @@ from sklearn.model_selection import GridSearchCV
 
 import fairsieve
 from fairsieve import fairness_scorer
-from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import accuracy
 from fairsieve.notions import NOTIONS
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_synthetic(300, seed=0)
 
 
 @pytest.fixture(scope="module")

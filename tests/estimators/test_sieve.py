@@ -20,7 +20,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairsieve import (
     FairRobustResampler,
@@ -36,11 +35,6 @@ from fairsieve.notions import NOTIONS
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 BOOSTER = LGBMClassifier(n_estimators=10, num_leaves=4, n_jobs=1, verbose=-1)
 SHORT = {"clean_ratio": 0.9, "max_iter": 2, "cv": 2, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_synthetic(300, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +57,6 @@ def same(one, other, features):
     assert one.predict_proba(features).tolist() == other.predict_proba(features).tolist()
     assert one.weights_.tolist() == other.weights_.tolist()
     assert one.ratios_.tolist() == other.ratios_.tolist()
-
-
-@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-@parametrize_with_checks([SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("clean_ratio", [0.9, "auto"])

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.support.annotators import check_some
 
 from fairsieve import (
     FairRobustClassifier,
@@ -36,14 +37,7 @@ SIEVE = SieveClassifier(LogisticRegression(), max_iter=3, cv=2, random_state=0)
 GIVEN = {"sensitive_features": DATA.groups}
 
 
-def checked_rows(count, data=DATA, seed=0):
-    verified = np.full(len(data), None, dtype=object)
-    rows = np.random.default_rng(seed).permutation(len(data))[:count]
-    verified[rows] = data.labels[rows]
-    return verified
-
-
-VERIFIED = checked_rows(150)
+VERIFIED = check_some(DATA, 150)
 ROWS = np.flatnonzero(VERIFIED != None)  # noqa: E711
 CHECKED = GIVEN | {"verified_labels": VERIFIED}
 quiet = pytest.mark.filterwarnings("ignore::fairsieve.errors.FairsieveWarning")
@@ -132,7 +126,7 @@ def test_a_model_is_kept_that_is_fairer_without_checks():
         data = make_synthetic(1200, seed=seed)
         given = flip_uniform(data, np.array([[0.0, 0.0], [0.3, 0.1]]), seed=seed).labels
         models = []
-        for verified in (None, checked_rows(60, data, seed)):
+        for verified in (None, check_some(data, 60, seed)):
             model = FairRobustClassifier(random_state=0)
             model.fit(data.features, given, sensitive_features=data.groups, verified_labels=verified)
             models.append(model)
@@ -159,7 +153,7 @@ def test_models_of_many_rows_are_judged_without_folds(monkeypatch):
     for seed in range(3):
         model = FairRobustClassifier(random_state=0)
         without = clone(model).fit(wide, NOISY.labels, **GIVEN)
-        model.fit(wide, NOISY.labels, **GIVEN, verified_labels=checked_rows(12, seed=seed))
+        model.fit(wide, NOISY.labels, **GIVEN, verified_labels=check_some(DATA, 12, seed))
         assert not model.comparison_.held_out
         kept.append((model.predict(wide) == without.predict(wide)).all())
     assert any(kept)
@@ -170,7 +164,7 @@ def test_a_gain_is_what_the_checked_rows_say_where_all_are_checked():
     """Then the chances of rows that nobody checked say nothing; few checks leave it open."""
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 2, (2, 1200))
-    for verified, low, high in ((DATA.labels, 0.0, 0.01), (checked_rows(12), 0.1, 0.4)):
+    for verified, low, high in ((DATA.labels, 0.0, 0.01), (check_some(DATA, 12), 0.1, 0.4)):
         found = estimate_clean_ratio(DATA.features, NOISY.labels, **GIVEN | {"verified_labels": verified})
         gain, off = gain_on_checked(found, first, second, np.ones(1200))
         expected = accuracy(DATA.labels, first) - accuracy(DATA.labels, second)
@@ -185,7 +179,7 @@ def test_three_classes_and_three_groups():
     names = np.array(["a", "b", "c"])
     data = Samples(rng.normal(size=(900, 2)) + centres[codes], names[codes], rng.choice(["x", "y", "z"], 900))
     given = np.where((rng.random(900) < 0.4) & (codes == 0), "b", data.labels)
-    options = {"sensitive_features": data.groups, "verified_labels": checked_rows(200, data)}
+    options = {"sensitive_features": data.groups, "verified_labels": check_some(data, 200)}
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
     model = SieveClassifier(tree, max_iter=2, cv=2, random_state=0)
     model.fit(data.features, given, **options)
@@ -310,7 +304,7 @@ def test_an_estimator_that_takes_no_verified_labels_is_named():
 
 
 def test_checkpoints_of_other_checked_labels_are_not_used(tmp_path):
-    model, others = clone(SIEVE).set_params(max_iter=1), checked_rows(150, seed=1)
+    model, others = clone(SIEVE).set_params(max_iter=1), check_some(DATA, 150, seed=1)
 
     def probabilities(model, verified):
         model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)

@@ -62,15 +62,6 @@ def test_names_of_classes_and_groups_do_not_matter(random):
     assert str(again.credible) == str(found.credible)
 
 
-def test_weights_of_zero_are_not_there(random):
-    noisy, _ = random
-    weights = np.ones(4000)
-    weights[3000:] = 0
-    part = Samples(DATA.features[:3000], noisy.labels[:3000], DATA.groups[:3000])
-    whole = estimate(noisy.labels, sample_weight=weights)
-    assert whole.clean_ratio == pytest.approx(estimate(part.labels, part).clean_ratio)
-
-
 @pytest.mark.parametrize("n", [2, 3, 10])
 def test_a_handful_of_samples(n):
     rng = np.random.default_rng(n)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.support.annotators import check_some
 
 from fairsieve import (
     demographic_parity_disparity,
@@ -24,9 +25,7 @@ PREDICTED = LogisticRegression().fit(DATA.features[TRAIN], NOISY.labels[TRAIN]).
 
 @cache
 def estimate(count, seed=0):
-    verified = np.full(1500, None, dtype=object)
-    rows = np.random.default_rng(seed).permutation(1500)[:count]
-    verified[rows] = DATA.labels[rows]
+    verified = check_some(DATA, count, seed)
     return estimate_clean_ratio(
         DATA.features, NOISY.labels, sensitive_features=DATA.groups, verified_labels=verified, random_state=0
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from tests.support.annotators import flip_weak_annotator
+from tests.support.annotators import check_some, flip_weak_annotator
 
 from fairsieve import CleanRatioEstimate, FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
@@ -17,13 +17,6 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 DATA = make_synthetic(2000, seed=0)
 NOISY = flip_weak_annotator(DATA, {0: 0.25, 1: 0.1}, seed=0)
-
-
-def checked_rows(count, seed=0, data=DATA, missing=None):
-    verified = np.full(len(data), missing, dtype=object)
-    rows = np.random.default_rng(seed).permutation(len(data))[:count]
-    verified[rows] = data.labels[rows]
-    return verified
 
 
 def estimate(labels, verified, data=DATA, **options):
@@ -40,7 +33,7 @@ def estimate(labels, verified, data=DATA, **options):
 @pytest.fixture(scope="module")
 def drawn():
     """Estimates from four draws of 400 checked rows."""
-    return [estimate(NOISY.labels, checked_rows(400, seed=seed)) for seed in range(4)]
+    return [estimate(NOISY.labels, check_some(DATA, 400, seed)) for seed in range(4)]
 
 
 def test_rates_are_learnt_with_intervals_that_narrow(drawn):
@@ -54,7 +47,7 @@ def test_rates_are_learnt_with_intervals_that_narrow(drawn):
         assert (found.verified.narrowing(100) > found.verified.narrowing(10)).all()
     assert np.mean([found.clean_ratio for found in drawn]) == pytest.approx(true, abs=0.02)
     assert sum(found.interval[0] <= true <= found.interval[1] for found in drawn) >= 3
-    few, rates = estimate(NOISY.labels, checked_rows(40)).verified, drawn[0].verified
+    few, rates = estimate(NOISY.labels, check_some(DATA, 40)).verified, drawn[0].verified
     assert (few.high - few.low).mean() > (rates.high - rates.low).mean()
 
 
@@ -68,7 +61,7 @@ def test_intervals_of_the_flip_rates_hold_them_about_as_often_as_they_say():
             if by_people
             else flip_uniform(data, 0.2, seed=seed)
         )
-        rates = estimate(noisy.labels, checked_rows(400, seed, data), data).verified
+        rates = estimate(noisy.labels, check_some(data, 400, seed), data).verified
         cells = data.cells
         for c, z in np.ndindex(2, 2):
             rate = noisy.flipped[(cells.label_codes == c) & (cells.group_codes == z)].mean()
@@ -78,7 +71,7 @@ def test_intervals_of_the_flip_rates_hold_them_about_as_often_as_they_say():
 
 
 def test_checked_labels_are_certain_and_all_of_them_are_the_truth():
-    verified = checked_rows(100)
+    verified = check_some(DATA, 100)
     found = estimate(NOISY.labels, verified)
     rows = np.flatnonzero(verified != None)  # noqa: E711
     assert found.true_class[rows, DATA.labels[rows]].tolist() == [1.0] * 100
@@ -109,7 +102,7 @@ def test_the_likeliest_share_of_wrong_labels_is_within_its_interval():
 ])  # fmt: skip
 def test_missing_is_none_nan_na_or_masked(form):
     small = DATA.take(np.arange(300))
-    verified = checked_rows(50, data=small)
+    verified = check_some(small, 50)
     wanted = [-1 if value is None else value for value in verified]
     assert estimate(NOISY.labels[:300], form(verified), small).verified_codes.tolist() == wanted
 
@@ -120,7 +113,7 @@ def test_it_says_more_than_the_checked_rows_alone_and_than_the_given_labels():
     for seed in range(3):
         data = make_synthetic(1000, seed=seed)
         labels = flip_margin(data, 0.2).labels
-        verified = checked_rows(100, seed, data)
+        verified = check_some(data, 100, seed)
         left = verified == None  # noqa: E711
         ours = estimate(labels, verified, data)
         renamed = Samples(data.features * [7.0, 100.0, 3.0] + 2.0, data.labels, data.groups)
@@ -142,12 +135,12 @@ def test_texts_and_three_classes():
     names = np.array(["a", "b", "c"])
     data = Samples(rng.normal(size=(900, 2)) + centres[labels], names[labels], rng.choice(["x", "y"], 900))
     noisy = flip_uniform(data, 0.3, seed=1)
-    found = estimate(noisy.labels, checked_rows(200, data=data), data)
+    found = estimate(noisy.labels, check_some(data, 200), data)
     assert found.true_class.sum(axis=1) == pytest.approx(np.ones(900))
     guessed = found.true_class.argmax(axis=1) == labels
     assert guessed.mean() > 1 - noisy.flipped.mean() + 0.08
     renamed = Samples(data.features, data.labels, np.where(data.groups == "x", 1, 2))
-    again = estimate(noisy.labels, checked_rows(200, data=data), renamed)
+    again = estimate(noisy.labels, check_some(data, 200), renamed)
     assert again.true_class == pytest.approx(found.true_class)
 
 
@@ -194,7 +187,7 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
             data.features,
             noisy.labels,
             sensitive_features=data.groups,
-            verified_labels=checked_rows(100, 1, data),
+            verified_labels=check_some(data, 100, seed=1),
         )
     assert model.estimate_.verified is not None
     plain = model.plain_model_.predict(test.features)
@@ -225,18 +218,18 @@ def test_weights_mend_a_choice_that_was_not_at_random():
 
 
 def test_bad_input_is_named():
-    wrong = checked_rows(20)
+    wrong = check_some(DATA, 20)
     for wrong[7], shown in (("maybe", "'maybe'"), ([0, 1], r"\[0, 1\]")):
         told = rf"among the classes of y, \[0, 1\]; got {shown} in row 7"
         with pytest.raises(InvalidInputError, match=told):
             estimate(NOISY.labels, wrong)
-    few = checked_rows(20)
+    few = check_some(DATA, 20)
     with pytest.raises(InvalidInputError, match="sample_weight is 0 for all checked rows"):
         estimate(NOISY.labels, few, sample_weight=(few == None).astype(float))  # noqa: E711
 
 
 def test_a_group_without_a_checked_row_is_a_warning():
-    verified = checked_rows(200)
+    verified = check_some(DATA, 200)
     verified[DATA.groups == 1] = None
     told = "no checked row of the group 1: its rates are taken from the other"
     with pytest.warns(FairsieveWarning, match=told):

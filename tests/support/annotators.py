@@ -77,3 +77,11 @@ def _draw(samples, rates, weights, rng):
             raise ValueError(f"{rate} of group {group!r} is {wanted} samples; only {candidates} can be wrong")
         chosen.append(members[np.argsort(-keys[members], kind="stable")[:wanted]])
     return np.concatenate(chosen)
+
+
+def check_some(samples, count, seed=0):
+    """Let somebody check so many rows, drawn at random: their right labels, and None for the others."""
+    verified = np.full(len(samples), None, dtype=object)
+    rows = np.random.default_rng(seed).permutation(len(samples))[:count]
+    verified[rows] = samples.labels[rows]
+    return verified
