@@ -109,3 +109,39 @@ def test_what_may_be_wrong_without_showing_is_no_less_where_people_are_alike(col
         found = estimate_clean_ratio(X, labels, sensitive_features=groups)
         held += found.interval[0] <= 1 - wrong.mean() <= found.interval[1]
     assert held >= 5
+
+
+def passengers(seed):
+    """Whether somebody of a class, sex and age was saved: a handful of kinds of people, and no straight line."""
+    rng = np.random.default_rng(seed)
+    place = rng.choice(4, 2200, p=[0.4, 0.15, 0.13, 0.32])
+    woman = (rng.random(2200) < np.array([0.03, 0.45, 0.37, 0.28])[place]).astype(int)
+    chances = np.array([[0.22, 0.34, 0.14, 0.17], [0.87, 0.97, 0.88, 0.46]])[woman, place]
+    return Samples(np.column_stack([place, rng.random(2200) < 0.05]), rng.random(2200) < chances, woman)
+
+
+def households(seed):
+    """Who is a woman, which being head of a household and being married tell only together."""
+    rng = np.random.default_rng(seed)
+    head, married, others = rng.random(4000) < 0.5, rng.random(4000) < 0.6, rng.normal(size=(2, 4000))
+    chances = np.where(married, np.where(head, 0.97, 0.06), np.where(head, 0.75, 0.8))
+    labels = rng.random(4000) < chances
+    return Samples(np.column_stack([head, married, *others]), labels, rng.integers(0, 2, 4000))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("table", [passengers, households])
+def test_right_labels_of_a_few_kinds_or_by_an_interplay_are_not_called_wrong(table, seed):
+    data = table(seed)
+    found = estimate_clean_ratio(data.features, data.labels, sensitive_features=data.groups, random_state=0)
+    assert len(found.believed) == len(data)
+
+
+def test_most_of_a_rare_label_is_not_called_wrong():
+    """Half of those who have it were flipped, and which half nobody can know."""
+    data = make_synthetic(6000, seed=1)
+    data = data.take(np.flatnonzero((data.labels == 0) | (np.arange(6000) % 100 < 20)))
+    noisy = flip_margin(data, 0.1).labels
+    found = estimate_clean_ratio(data.features, noisy, sensitive_features=data.groups, random_state=0)
+    assert len(found.believed) == len(data)
+    assert "so many (59 % of those labelled 1) that they may be the truth" in str(found.credible)

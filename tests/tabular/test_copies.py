@@ -43,6 +43,7 @@ def test_copies_and_contradictions_are_counted(rows, repeated, contradicted, see
     assert kinds == ["contradiction"] * (contradicted > 0) + ["warning"] * (repeated > 0)
     if contradicted:
         assert f"have another 'y': {2 * contradicted} (rows" in notes[0]
+        assert "Where these are copies of one row, and not people who are alike" in notes[0]
     if repeated:
         assert f"in every column: {repeated} (row" in notes[-1]
 

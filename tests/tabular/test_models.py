@@ -10,9 +10,10 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import MissingExtraError
+from fairsieve.tabular.model_files import BoosterClassifier
 from fairsieve.tabular.reading.encoding import Preparation
 
-pytest.importorskip("lightgbm")
+LGBMClassifier = pytest.importorskip("lightgbm").LGBMClassifier
 KINDS = ("lightgbm", "hist-gradient-boosting")
 ROLES = {"label": "income", "sensitive": "sex"}
 FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9, "test": 0.3}
@@ -37,6 +38,19 @@ def test_a_model_comes_back_the_same(runs, kind, tmp_path, people_csv):
     )
     np.testing.assert_array_equal(found.predicted[rows], model.predict(test.values))
     assert found.notes == []
+
+
+def test_trees_that_part_missing_values_from_all_others_are_kept():
+    """LightGBM writes such a threshold as infinite."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 400)
+    X = np.column_stack([np.where(labels, np.nan, rng.normal(size=400)), rng.normal(size=400)])
+    trees = LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1).fit(X, labels ^ (rng.random(400) < 0.1))
+    text = trees.booster_.model_to_string()
+    assert re.search(r"^threshold=.*\binf\b", text, re.MULTILINE)
+    np.testing.assert_array_equal(
+        BoosterClassifier(text, trees.classes_).predict_proba(X), trees.predict_proba(X)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -168,11 +168,16 @@ def test_a_part_of_another_type_is_named_with_its_column(frame, tmp_path, name):
         tabular.train(folder, memory=MEMORY, **ROLES)
 
 
-def test_other_columns_are_named(frame, tmp_path):
+@pytest.mark.parametrize("memory", [MEMORY, "4GB"])
+@pytest.mark.parametrize("place", [0, 3])
+def test_other_columns_are_named(frame, tmp_path, memory, place):
+    """Also where the parts are read whole, and where it is the first that lacks a column of the others."""
     folder = write_parts(frame, tmp_path / "parts")
-    pd.read_parquet(folder / "part-3.parquet").drop(columns="hours").to_parquet(folder / "part-3.parquet")
-    with pytest.raises(InvalidInputError, match=r"part-3\.parquet lacks 'hours'"):
-        tabular.audit(folder, memory=MEMORY, **ROLES)
+    path = folder / f"part-{place}.parquet"
+    pd.read_parquet(path).drop(columns="hours").to_parquet(path)
+    told = r"part-3\.parquet lacks 'hours'" if place else r"part-1\.parquet also has 'hours'"
+    with pytest.raises(InvalidInputError, match=told):
+        tabular.audit(folder, memory=memory, **ROLES)
 
 
 @pytest.mark.parametrize(("option", "way"), [

@@ -44,6 +44,7 @@ ALL_WRONG_LABELS = "all wrong labels"
 MOST_GROUPS = 24
 SURE = 0.9  # chance to be wrong of a label that is left out as aimed
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
+CREDIBLE_OF_LABEL = 0.3  # the same of one label
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 WIDE = 0.4  # an interval that is wider says nothing
@@ -61,7 +62,7 @@ class Credibility:
     kind : str
         Such as "at_random"; a macro of ``sentences.j2`` words it.
     facts : dict
-        Numbers of its sentence.
+        What its sentence holds.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Credibility:
 
     conclusive: bool
     kind: str
-    facts: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -436,9 +437,19 @@ class _Estimation:
         true_class = np.concatenate(chances)
         wrong, limits = _wrong(true_class, self.cells), (0.5, SURE, 0.99)
         likely, sure, surest = (float(np.average(wrong > limit, weights=self.weights)) for limit in limits)
-        if sure > CREDIBLE:
-            many = Credibility(False, "aimed_at_many", {"share": sure})
-            return self.without_suspects(many, 1.0, aimed=True)
+        # Of a rare label, the others may as well be the flipped ones.
+        counts, doubted = (
+            np.bincount(self.cells.label_codes, each) for each in (self.weights, self.weights * (wrong > 0.5))
+        )
+        of_label = doubted / np.maximum(counts, 1e-12)
+        most = int(of_label.argmax())
+        if sure > CREDIBLE or of_label[most] > CREDIBLE_OF_LABEL:
+            facts = (
+                {"share": sure}
+                if sure > CREDIBLE
+                else {"share": of_label[most], "label": self.cells.classes[most]}
+            )
+            return self.without_suspects(Credibility(False, "aimed_at_many", facts), 1.0, aimed=True)
         self.rule = self._rule(model, lambda features, _: expand(features))
         rates, verdict = flip_rates_of(true_class, self.cells, self.weights), Credibility(True, "aimed")
         return self.build(1 - sure, (1 - likely, 1 - surest), verdict, true_class, rates, aimed=True)

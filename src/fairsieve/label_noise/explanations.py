@@ -25,7 +25,13 @@ from fairsieve.label_noise.flip_model import (
     transitions,
     true_sums,
 )
-from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors
+from fairsieve.label_noise.survey import (
+    Predictor,
+    Survey,
+    boosted_predictor,
+    crossed_predictor,
+    linear_predictors,
+)
 from fairsieve.selection.cells import Codes, Floats
 from fairsieve.training.rows import map_in_threads
 
@@ -41,7 +47,9 @@ MISFIT = 0.05  # error of a rate's logit, since the model of the truth is only n
 LEAST_LEVEL = -8.0  # of the logit of a rate
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
-MOST_OF_IT = 0.8  # share of the boosted model's gain that aimed flips must explain
+MOST_OF_IT = (
+    0.8  # share of the boosted model's gain that aimed flips must explain, and an interplay of columns not
+)
 MOST_AIMED = 4_000  # samples that aimed flips are fitted to
 MANY_COLUMNS = 40  # of a design
 AIMED_STEPS = 40
@@ -214,8 +222,8 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     plain = fit_plain(observed)
     highest = _highest_rates(survey, probabilities(observed.design @ plain.weights))
     most = _share_wrong(survey, highest)
-    if not survey.numeric_columns:
-        return RandomFlips(highest, most)  # any table of probabilities by yes-or-no columns may be the truth
+    if survey.is_table:
+        return RandomFlips(highest, most)
     model = _bear_out(survey, observed, plain)
     share, error = model.noise(observed)
     gain = model.log_likelihood - plain.log_likelihood
@@ -313,10 +321,14 @@ def explain_by_aim(survey: Survey, tried: Tried) -> tuple[FlipModel | None, bool
     loss = -model.log_likelihood + 2 * ties.size + plain.weights.size  # as Akaike's criterion has it
     if loss > min(lowest * size, -random.log_likelihood) - CLEARLY:
         return None, False
-    explained = np.isinf(possible) or lowest - loss / size >= MOST_OF_IT * possible
-    # where columns are many, something can be turned around anywhere; and any table by yes-or-no columns may be true
-    knowable = survey.numeric_columns and observed.design.shape[1] <= MANY_COLUMNS
-    return (model, False) if explained and knowable else (None, True)
+    # Of few different samples there are no trees to compare with.
+    explained = np.isfinite(possible) and lowest - loss / size >= MOST_OF_IT * possible
+    # Where columns are many, something can be turned around anywhere.
+    if not explained or survey.is_table or observed.design.shape[1] > MANY_COLUMNS:
+        return None, True
+    # An interplay of columns turns labels around too: of a head of a household who is married, and of one who is not.
+    crossed = survey.mean(crossed_predictor(survey).losses)[0]
+    return (None, True) if lowest - crossed >= MOST_OF_IT * possible else (model, False)
 
 
 def _highest_rates(survey: Survey, chances: Floats) -> Floats:

@@ -45,6 +45,7 @@ MOST_CURVED = 8  # numeric columns; they make 36 squares and products
 TREES: Any = {"max_iter": 20, "max_leaf_nodes": 8, "learning_rate": 0.3, "max_bins": 63}
 FEWEST_FOR_TREES = 200
 SUREST_LOGIT = 9.0
+MANY_OF_A_KIND = 10  # samples for each different one
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,11 @@ class Survey:
             return []
         between = (own != own.min(axis=0)) & (own != own.max(axis=0))
         return np.flatnonzero(between.any(axis=0)).tolist()
+
+    @cached_property
+    def is_table(self) -> bool:
+        """Whether any table of probabilities may be the truth: columns of two values alone, or few kinds of samples."""
+        return not self.numeric_columns or self.size >= MANY_OF_A_KIND * len(self)
 
     def telling(self, most: int) -> Codes:
         """Return the columns of ``features`` that say most about the labels."""
@@ -316,6 +322,11 @@ def linear_predictors(survey: Survey) -> tuple[Predictor, Predictor]:
     linear = _fit_linear("linear", _Design(survey, []), survey)
     design = _Design(survey, survey.numeric_columns[:MOST_CURVED])
     return linear, _fit_linear("curved", design, survey, linear)
+
+
+def crossed_predictor(survey: Survey) -> Predictor:
+    """Fit logistic regression on all products of the most telling columns, also of those with two values."""
+    return _fit_linear("crossed", _Design(survey, survey.telling(MOST_CURVED).tolist()), survey)
 
 
 def _fit_linear(name: str, design: _Design, survey: Survey, start: Predictor | None = None) -> Predictor:

@@ -91,10 +91,14 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 @functools.lru_cache(maxsize=2)
 def _load_booster(trees: str) -> Any:
-    """Read trees in LightGBM's format; refuse numbers that are not finite."""
+    """Read trees in LightGBM's format; refuse numbers that are not finite.
+
+    A threshold may be infinite: by that LightGBM parts missing values from all others.
+    """
     lightgbm = require("lightgbm", purpose="reading this model")
-    for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", trees, re.MULTILINE):
-        if not all(math.isfinite(float(number)) for number in line.split()):
+    for name, values in re.findall(r"^(leaf_value|threshold|shrinkage)=(.*)$", trees, re.MULTILINE):
+        numbers = [float(number) for number in values.split()]
+        if any(map(math.isnan if name == "threshold" else lambda number: not math.isfinite(number), numbers)):
             raise ValueError("its trees hold a number that is not finite")
     return lightgbm.Booster(model_str=trees)
 

@@ -230,8 +230,8 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     if several.any():
         text = (
             f"Rows that equal another in every column but have another {label!r}: "
-            f"{count_rows(table.name, rows[several])}. In each set of them at least one label is wrong: "
-            "correct it, or take the copies out."
+            f"{count_rows(table.name, rows[several])}. Where these are copies of one row, and not people who "
+            "are alike, at least one label of each set is wrong: correct it, or take the copies out."
         )
         notes.append(Note(text, "contradiction"))
     if (again := frame.duplicated(["row", "code"]).to_numpy()).any():

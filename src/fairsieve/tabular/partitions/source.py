@@ -457,13 +457,13 @@ def merge_samples(
     surveyed: Sequence[Surveyed], bases: Sequence[int], name: str, size: int, held: int
 ) -> Sample:
     """Merge what pieces say of themselves, whose first rows have the numbers ``bases``; refuse different kinds."""
-    _check_kinds(surveyed)
     pairs = zip(surveyed, bases, strict=True)
     index = np.concatenate([each.table.rows + base for each, base in pairs])
     keys = np.concatenate([each.keys for each in surveyed])
     ordered = np.sort(keys)
     limits = [int(ordered[min(count, len(ordered)) - 1]) + 1 for count in (size, held)]
     table = join_tables(name, [each.table for each in surveyed], index, [each.where for each in surveyed])
+    _check_kinds(surveyed)
     sampled = keys < np.uint64(limits[0])
     return Sample(table, sampled, keys < np.uint64(limits[1]), limits[1])
 
@@ -475,6 +475,7 @@ def join_tables(
 
     ``index`` numbers them anew; ``rows`` says where they are in their files, where their own index does not.
     """
+    _check_columns(tables)
     columns = {}
     for column in tables[0].columns:
         parts = [table.frame[column] for table in tables]
@@ -495,17 +496,23 @@ def join_tables(
     return InputTable(name, frame, tables[0].reading, notes, where=where, odd=odd)
 
 
-def _check_kinds(surveyed: Sequence[Surveyed]) -> None:
-    """Refuse pieces with other columns, or with a column that holds something else."""
-    first, seen = surveyed[0], dict[str, tuple[str, str, str]]()
-    for each in surveyed:
-        for here, there, word in ((each, first, "lacks"), (first, each, "has too")):
-            other = [name for name in there.kinds if name not in here.kinds]
+def _check_columns(tables: Sequence[InputTable]) -> None:
+    """Refuse tables with other columns than the first."""
+    first = tables[0]
+    for each in tables:
+        for here, there, word in ((each, first, "lacks"), (first, each, "also has")):
+            other = [name for name in there.columns if name not in here.columns]
             if other:
                 raise InvalidInputError(
                     f"the parts of a table must have the same columns; {each.name} {word} {other[0]!r}, beside "
                     f"{first.name}: correct the file, or leave it out"
                 )
+
+
+def _check_kinds(surveyed: Sequence[Surveyed]) -> None:
+    """Refuse pieces with a column that holds something else."""
+    seen = dict[str, tuple[str, str, str]]()
+    for each in surveyed:
         for name, (kind, example) in each.kinds.items():
             if kind:
                 where, known, shown = seen.setdefault(name, (each.name, kind, example))
