@@ -202,7 +202,7 @@ def cells_and_copies():
     )
 
 
-@given(cells_and_copies(), st.integers(0, 3), st.sampled_from([0.1, 0.2, 0.5]))
+@given(cells_and_copies(), st.integers(0, 3), st.sampled_from([0.1, 0.2, 0.5, 0.999]))
 def test_copies_share_a_fold_and_every_class_is_learnt_from(rows, seed, part):
     labels, groups, copies = rows
     cells = Cells.of(labels, groups)

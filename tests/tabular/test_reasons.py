@@ -171,19 +171,29 @@ def test_intervals_decide_and_the_stored_model_follows(
     assert record["decision"] == outcome
 
 
+# Nothing is said of how alike models are whose disparities may differ by .4.
+UNFORESEEN = (
+    "may change by −.400 to .100; how many more rows or checked labels would tell cannot be foreseen."
+)
+FEW_AND_CHECKS = "Collect about {more} more rows, have about 80 labels of all checked, and train again."
+
+
 @pytest.mark.parametrize(("needed", "said", "steps"), [
     (Needed(3000), "With about {more} more rows it could be told.", ["Collect"]),
     (Needed(None, 200), "With about 200 checked labels it could be told.", ["Have 200"]),
-    (Needed(3000, 80), "rows, and about 80 checked labels among all, it could", ["Collect", "Have 80"]),
-    (Needed(10**8), "More rows or checked labels would hardly tell", ["Have 50"]),
-    (Needed(), "More rows or checked labels would hardly tell", ["Have 50"]),
+    (Needed(3000, 80), "rows, and about 80 checked labels among all, it could", [FEW_AND_CHECKS, "Have 80"]),
+    (Needed(300_000, 80), "rows, and about 80 checked labels among all, it could", ["Have 80"]),
+    (Needed(10**8), UNFORESEEN, ["Have 50"]),
+    (Needed(), UNFORESEEN, ["Have 50"]),
 ])  # fmt: skip
 def test_where_it_cannot_be_told_it_is_said_what_would_tell(run, needed, said, steps):
     count = len(run.evaluation.cells)
     unknown = with_change(run, (-0.005, 0.004), (-0.4, 0.1), basis="bounds", needed=needed)
     decision = decide_run(unknown)
     assert said.format(more=f"{3000 - count:,}") in decision.sentence
+    steps = [step.format(more=f"{3000 - count:,}") for step in steps]
     assert [step for step in steps if not any(each.startswith(step) for each in decision.next_steps)] == []
+    assert any(each.startswith("Collect") for each in decision.next_steps) == (needed.rows == 3000)
 
 
 def test_checks_that_there_are_already_are_not_asked_for(run):

@@ -84,7 +84,7 @@ class Entries:
     @classmethod
     def of(cls, found: CleanRatioEstimate, cells: Cells, clean_ratio: Any) -> Entries:
         """List the labels of samples, by what is estimated and the clean ratio that was given, or "auto"."""
-        if found.verified is not None:
+        if found.verified is not None or (found.aimed and found.credible and clean_ratio == "auto"):
             chances = np.where(found.true_class < UNLIKELY, 0.0, found.true_class)
             chances /= chances.sum(axis=1, keepdims=True)
             rows, codes = np.nonzero(chances)

@@ -63,8 +63,9 @@ class SieveClassifier(FairEstimator):
     fairness : str, default="equalized-odds"
         The name of a notion of fairness, see :mod:`fairsieve.notions`.
     clean_ratio : float in (0, 1] or "auto", default="auto"
-        The share of right labels; "auto" estimates it. Whether labels are wrong at random or on purpose is
-        estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
+        The share of right labels; "auto" estimates it, and how likely each of them is right. Whether labels are wrong
+        at random or on purpose is estimated in both cases: of the latter, where a share is given or which labels are
+        wrong cannot be known, samples are selected by Algorithm 1 of the paper.
     tolerance : float in [0, 1], optional
         The largest difference between any two groups, in the rates that the notion compares, that may remain out of
         fold. Where no round reaches it, the most accurate of those is taken whose gap lies within a standard error of
@@ -430,8 +431,9 @@ class SieveClassifier(FairEstimator):
         used = chosen.kept if chosen.weights is None else chosen.kept & (chosen.weights != 0)
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
-        if self.estimate_ is not None:  # what somebody checked needs no second look
-            kept = np.union1d(kept, self.estimate_.checked)
+        if self.clean_ratio == "auto" and not self.estimate_.credible:
+            kept = np.arange(len(data))  # the selection was a guess
+        kept = np.union1d(kept, self.estimate_.checked)  # what somebody checked needs no second look
         suspects = suspects_of(decision, data, kept, self._kept, share=1 - self.clean_ratio_)
         return suspects, self._kept[used]
 

@@ -440,10 +440,12 @@ def _steps(run: TableRun) -> Iterator[Step]:
         words = training_command(asked, {"tolerance": None if other == "plain" else tolerance})
         yield Step("store_other", {"other": other, "words": words, "tolerance": tolerance})
     elif choice.outcome == "cannot-tell":
-        needed = choice.needed
-        if needed.rows:
-            yield Step("more_rows", {"more": needed.rows - len(run.evaluation.cells)})
-        if needed.checks or not needed.rows:
+        needed, count = choice.needed, len(run.evaluation.cells)
+        # Who has a thousand rows hardly finds a hundred thousand more.
+        rows = needed.rows if (needed.rows or 0) <= POLICY.most_times * count else None
+        if rows:
+            yield Step("more_rows", {"more": rows - count, "checks": needed.checks})
+        if needed.checks or not rows:
             yield from review_steps(asked, run.estimate, needed.checks)
 
 

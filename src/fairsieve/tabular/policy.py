@@ -45,7 +45,9 @@ class Policy:
     better_model : float
         Of log loss, by which another kind of model must predict better before it is named or chosen.
     most_rows : int
-        Rows that may be advised to tell; beyond, the difference is too small to ask for more.
+        Rows that are said to tell; beyond, that is said to be unknown.
+    most_times : int
+        Rows for each that there is, which are advised to be collected.
     """
 
     folds: int = 5
@@ -64,6 +66,7 @@ class Policy:
     all_clear: float = 0.05
     better_model: float = 0.02
     most_rows: int = 1_000_000
+    most_times: int = 10
 
 
 POLICY = Policy()
