@@ -75,6 +75,10 @@ class Judged:
     basis: str = "estimate"
     needed: Needed = NOTHING
     estimate: Any = None
+    same: bool = False
+
+    def are_same(self, first, second):
+        return self.same
 
     @property
     def models(self):
@@ -194,6 +198,11 @@ def test_where_it_cannot_be_told_it_is_said_what_would_tell(run, needed, said, s
     steps = [step.format(more=f"{3000 - count:,}") for step in steps]
     assert [step for step in steps if not any(each.startswith(step) for each in decision.next_steps)] == []
     assert any(each.startswith("Collect") for each in decision.next_steps) == (needed.rows == 3000)
+
+
+def test_models_that_predict_the_same_are_alike_whatever_is_not_known_of_labels(run):
+    choice = with_change(run, (-0.003, 0.003), (-0.35, 0.37), basis="bounds", same=True).choice
+    assert (choice.outcome, choice.why) == ("keep-plain", "alike")
 
 
 def test_checks_that_there_are_already_are_not_asked_for(run):

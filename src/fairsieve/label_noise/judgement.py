@@ -269,6 +269,10 @@ class Judgement:
             return models
         return [one._replace(disparity=Score(one.disparity.value, (0.0, 1.0))) for one in models]
 
+    def are_same(self, first: int, second: int) -> bool:
+        """Return whether two models predict the same of every row."""
+        return np.array_equal(self.judged.predictions[first], self.judged.predictions[second])
+
     def change(self, first: int = 0, second: int = -1) -> dict[str, Score]:
         """Return accuracy and disparity of the second model less those of the first, with paired intervals."""
         if (first, second) not in self._changes:

@@ -639,6 +639,8 @@ def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> t
         return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
     if not evaluation.gaps:  # no two groups have enough people to be compared
         return "cannot-tell", "unknown"
+    if evaluation.judged.are_same(0, 1):  # so they are, whosever label is wrong
+        return "keep-plain", "alike"
     if fairer == "holds":
         kept = evaluation.judged.keeps_accuracy(price, 0, 1)
         return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
