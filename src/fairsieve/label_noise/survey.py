@@ -248,7 +248,10 @@ def _deal(keys: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Code
     keys, kinds = np.unique(keys, return_inverse=True)
     cells = int(codes.max()) + 1
     masses = np.bincount(kinds * cells + codes, weights, len(keys) * cells).reshape(len(keys), cells)
-    cell = masses.argmax(axis=1)  # the cell that most samples of these features are in
+    # The cell that most samples of these features are in; of several, one that does not follow from codes.
+    centres = keys.astype(np.float64) @ masses / np.maximum(masses.sum(axis=0), 1e-300)
+    order = np.lexsort((centres, masses.sum(axis=0)))
+    cell = order[masses[:, order].argmax(axis=1)]
     folds = np.empty(len(keys), np.int64)
     for code in np.unique(cell):
         own = np.flatnonzero(cell == code)
