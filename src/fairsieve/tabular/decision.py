@@ -26,7 +26,7 @@ from fairsieve.metrics import Score, simultaneous, wilson
 from fairsieve.report.text import load_sentences, upper
 from fairsieve.tabular.answers import describe_answers, tell_revealed
 from fairsieve.tabular.audits import Audit, PredictionAudit
-from fairsieve.tabular.evaluation import Evaluation, Gap, label_shares, uselessness
+from fairsieve.tabular.evaluation import Evaluation, Gap, is_useless, label_shares, uselessness
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.read import is_frame
@@ -545,9 +545,11 @@ def _dropped(run: TableRun) -> Iterator[TableVerdict | Reason]:
 
 
 def _sensitive(run: TableRun) -> Iterator[Reason]:
-    """Say what learning from the sensitive columns would give, where it would help."""
+    """Say what learning from the sensitive columns would give, where it would help a model that is of use."""
     tried = run.with_sensitive
-    if tried is not None and tried.both[1].value < tried.fair[1].value - POLICY.small_change:
+    if tried is None or is_useless(run.evaluation, run.place):
+        return
+    if tried.both[1].value < tried.fair[1].value - POLICY.small_change:
         yield Reason("sensitive", "use", {"it": tried, "title": run.problem.groups.title})
 
 
