@@ -430,10 +430,12 @@ def number_style(text: str) -> Literal["comma", "point", "whole", "text"]:
 
     >>> [number_style(text) for text in ("1,5", "€ 1.234,50", "1.5", "1,234.5", "1,500", "70 %", "x")]
     ['comma', 'comma', 'point', 'point', 'whole', 'whole', 'text']
+    >>> number_style("0,500")  # nobody writes a thousand so
+    'comma'
     """
     bare = _bare_number(text)
     if COMMA.fullmatch(bare):
-        return "whole" if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", bare) else "comma"
+        return "whole" if re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+", bare) else "comma"
     if POINT.fullmatch(bare):
         return "point"
     return "whole" if WHOLE.fullmatch(bare) or BETWEEN["."].fullmatch(bare) else "text"
