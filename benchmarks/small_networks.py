@@ -246,7 +246,7 @@ METHODS: dict[str, dict[str, Any] | None] = {
     "ours": {},
     "cleaning alone": {"fairness": None},
     "balance alone": {"clean_ratio": 1.0},
-} | {f"balance={power:g}": {"method": SamplingMethod(balance=power)} for power in (1, 0.75, 0.25, 0)}
+} | {f"balance={power:g}": {"method": SamplingMethod(balance=power)} for power in (1, 0.75, 0.5, 0.25, 0)}
 
 
 def measure(predicted: np.ndarray, test: Data) -> dict[str, float]:

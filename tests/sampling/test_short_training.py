@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, RandomSampler
 
-from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
+from fairsieve import FairRobustBatchSampler, SamplingMethod, equalized_odds_disparity
 from fairsieve.data import flip_group_targeted, synthetic_splits
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 
@@ -116,7 +116,8 @@ def test_weights_that_cost_accuracy_on_held_out_samples_are_taken_back():
     """Held-out samples lie where the weights turn the prediction, and the natural one is right."""
     labels, rare = np.array([0, 1] * 60), np.where(np.arange(120) % 6 == 1, "b", "a")
     groups = np.where(np.arange(120) % 12 == 0, "b", rare)
-    sampler = FairRobustBatchSampler(labels, groups, 10, clean_ratio=1.0, warmup_epochs=0, epochs=10)
+    options = {"clean_ratio": 1.0, "warmup_epochs": 0, "epochs": 10}
+    sampler = FairRobustBatchSampler(labels, groups, 10, **options, method=SamplingMethod(balance=0.5))
     for _ in range(6):
         sampler.update(torch.zeros(120, 2))
         list(sampler)

@@ -163,26 +163,23 @@ def test_clean_ratios_of_cells_take_their_lowest_losses(seed, backend):
         assert plan.indices.tolist() == expected
 
 
-@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3), st.booleans())
-def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, power, warmup, is_partly_grouped):
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0, "auto"]), st.integers(0, 3), st.booleans())
+def test_groups_weigh_by_a_power_of_what_is_kept(seed, groups, balance, warmup, is_partly_grouped):
     """From the end of the warm-up on groups weigh by (share of what is kept)^α; samples without one keep theirs.
 
-    α is the nearer to 1 the more of the class is left out, and ``balance`` where nothing is.
+    α is ``balance``, and ¾ where that is "auto" and nothing is foretold.
     """
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 80, groups) if is_partly_grouped else random_cells(rng, 80, groups)
     table = rng.choice([0.2, 0.6, 1.0], cells.shape)
-    options = {"clean_ratio": table, "step_size": None, "balance": power, "warmup_epochs": warmup}
-    plan = Plan(cells, 10, **options)
+    options = {"clean_ratio": table, "step_size": None, "balance": balance, "warmup_epochs": warmup}
+    plan, power = Plan(cells, 10, **options), 0.75 if balance == "auto" else balance
     for epoch in range(warmup + 3):
         plan.update(rng.random(80))
         if epoch >= warmup:
-            for kept, every, ratios in zip(
-                plan.counts.reshape(cells.shape), cells.counts, plan.ratios, strict=True
-            ):
-                shares, believed = kept / kept.sum(), (kept.sum() / every.sum()) ** 2
-                trusted = believed * power + (1 - believed)
-                weight = np.where(kept > 0, shares**trusted, 0)[:groups]
+            for kept, ratios in zip(plan.counts.reshape(cells.shape), plan.ratios, strict=True):
+                shares = kept / kept.sum()
+                weight = np.where(kept > 0, shares**power, 0)[:groups]
                 wanted = weight / max(weight.sum(), 1e-9) * shares[:groups].sum()
                 assert ratios == pytest.approx([*wanted, *shares[groups:]])
         plan.epoch += 1
@@ -198,6 +195,7 @@ def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
     cells = Cells.of([0, 0, 0, 1, 1, 1] * 10, [0, 1, 1] * 20)  # group 0 is the rarer one
     options = {
         "step_size": None,
+        "balance": 0.5,
         "tolerance": tolerance,
         "warmup_epochs": 2,
         "epochs": 10,

@@ -47,9 +47,7 @@ class Doubt:
     def shares(self) -> Floats:
         """The share of each class in each group, in the batches of the present plan."""
         quotas = self.plan.quotas.reshape(self.typical.shape)
-        counts = quotas * (self.plan.cell_counts.sum() / max(quotas.sum(), LEAST))
-        of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
-        return np.asarray((counts + FEW * of_class) / (counts.sum(axis=0) + FEW))
+        return shares_of_classes(quotas * (self.plan.cell_counts.sum() / max(quotas.sum(), LEAST)))
 
     @property
     def is_new(self) -> bool:
@@ -117,6 +115,12 @@ class Doubt:
         little = torch.from_numpy(np.log(self.typical.reshape(-1) / LITTLE)).to(rows).index_select(0, codes)
         belief, rival = rows.clamp_min(LEAST).log()
         return torch.minimum(little - belief, rival - math.log(ABOUT))
+
+
+def shares_of_classes(counts: Floats) -> Floats:
+    """Return the share of each class in each group, classes × groups; few samples are taken for those of all."""
+    of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
+    return np.asarray((counts + FEW * of_class) / (counts.sum(axis=0) + FEW))
 
 
 def costs_accuracy(

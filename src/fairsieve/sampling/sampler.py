@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.notions import EO, OWN_LABEL
 from fairsieve.sampling.doubt import Doubt, costs_accuracy
+from fairsieve.sampling.forecast import Forecast
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
@@ -164,6 +165,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             raise InvalidInputError("labels must have at least one sample; got none")
         check_room(self.plan, self.settings["clean_ratio"])
         self.doubt = Doubt(self.plan) if self.method.step_size is None else None
+        balance = self.plan.balance
+        is_foretold = balance is not None and balance.is_foretold
+        self.forecast = Forecast(self.plan, self.method.momentum, self.first) if is_foretold else None
         self._folder = folder
         self._running: RunningLosses | None = None
         self._averages: torch.Tensor | None = None  # of beliefs and rivals, over epochs
@@ -273,8 +277,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                 f"data must come with the model, update(model, data); got {type(outputs).__name__} for the model"
             )
         judged = None if validation is None else self._agree(lambda: self._judge(validation, loss))
+        found = None
         if outputs is not None:
-            measured = self._measured(outputs, loss)
+            found = self._agree(lambda: self._checked(outputs, len(self.plan.cells)))
+            measured = self._measured(found, loss)
         elif not self.plan.in_warmup:
             measured = self._agree(self.running.known)
             if self.doubt is not None:
@@ -285,7 +291,29 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                     self.running.signals[0] = rows[1].numpy()
                 measured = self._scores(rows), None
         if not self.plan.in_warmup:
+            self._foretell(found)
             self.plan.update(*measured, judged=judged)
+
+    def _foretell(self, outputs: torch.Tensor | None) -> None:
+        """Let the network choose the weights of the groups, from outputs for all samples or what was seen of some."""
+        forecast, balance = self.forecast, self.plan.balance
+        if forecast is None or balance is None or balance.is_judged:
+            return
+        if outputs is not None:
+            self._look(outputs[torch.from_numpy(forecast.samples).to(outputs.device)])
+        power = forecast.choose(self._added_up(forecast.table))
+        if power is not None:
+            balance.powers[balance.compared] = power
+
+    def _look(self, outputs: torch.Tensor) -> None:
+        """Let the forecast see outputs for its samples."""
+        assert self.forecast is not None
+        assert self.doubt is not None
+        self.forecast.look(outputs, self.doubt.shares)
+
+    def _added_up(self, table: Integers) -> Integers:
+        """Return the sum of the tables of all workers."""
+        return table
 
     def _run(
         self,
@@ -307,11 +335,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             validation = (compute_outputs(model, held_out, **options, **loading), *rest)
         return outputs, validation
 
-    def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
+    def _measured(self, outputs: torch.Tensor, loss: LossFunction) -> tuple[Any, Any]:
         """Return doubts averaged over epochs, or losses and signals, from outputs for all samples."""
 
         def compute() -> torch.Tensor:
-            return self._rows(self._checked(outputs, len(self.plan.cells)), slice(None), loss)
+            return self._rows(outputs, slice(None), loss)
 
         if self.doubt is None:
             rows = self._agree(compute)
@@ -501,16 +529,23 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if not self.needs_update:
             return
         check_dataset(dataset, len(self.plan.cells))
-        stale = self.stale(share)
-        chunks = [stale[first : first + chunk_size] for first in range(0, len(stale), chunk_size)]
+        stale, forecast = self.stale(share), self.forecast
+        looked_at = [] if forecast is None or forecast.averages is not None else [forecast.samples]
+        parts = [
+            [each[at : at + chunk_size] for at in range(0, len(each), chunk_size)]
+            for each in [stale, *looked_at]
+        ]
+        chunks = [chunk for part in parts for chunk in part]
         if isinstance(dataset, torch.Tensor):
             batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
         else:  # lists take five times the room, so each is made when it is asked for
             lists = (chunk.tolist() for chunk in chunks)
             batches = quiet_loader(dataset, batch_sampler=lists, **loading)
-        found = run_in_chunks(model, batches, device, forward)
-        for chunk, (_, outputs) in zip(chunks, found, strict=True):
-            self.observe(chunk, outputs, loss=loss)
+        found = (outputs for _, outputs in run_in_chunks(model, batches, device, forward))
+        for chunk in parts[0]:
+            self.observe(chunk, next(found), loss=loss)
+        if rest := list(found):
+            self._look(torch.cat(rest))
 
     def _targets(self, where: Any, device: torch.device) -> torch.Tensor:
         """Return the class indices of some samples, or the chances of each class, on a device."""
@@ -568,6 +603,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             state["averages"] = self._averages.cpu().numpy()
         if self.doubt is not None:
             state["doubt"] = {"typical": self.doubt.typical.copy()}
+        if self.forecast is not None and self.forecast.averages is not None:
+            state["foretold"] = self.forecast.averages.copy()
         if self._running is not None:
             state["running"] = self._running.state_dict()
         return as_tensors(state)  # type: ignore[no-any-return]
@@ -585,6 +622,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self.doubt is not None:
             typical = np.asarray(state["doubt"]["typical"], np.float64).copy()
             self.doubt.typical = typical.reshape(self.doubt.typical.shape)
+        if self.forecast is not None:
+            self.forecast.averages = np.asarray(state["foretold"]).copy() if "foretold" in state else None
         self._running = None
         if "running" in state:
             self.running.load_state_dict(state["running"])

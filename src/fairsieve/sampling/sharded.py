@@ -430,6 +430,9 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     def _agree(self, compute: Callable[[], Any]) -> Any:
         return self.workers.together(compute)
 
+    def _added_up(self, table: Integers) -> Integers:
+        return self.workers.sum(table)
+
     def _warn_of_copies(self) -> None:
         """Warn of nothing: each process has a shard of its own."""
 

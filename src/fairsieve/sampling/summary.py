@@ -69,8 +69,7 @@ def _next_step(plan: Plan) -> str:
     if not balance.compared.any():
         return "No fairness is asked for: groups keep their weights."
     codes = np.flatnonzero(balance.compared)
-    powers = balance.trusted(plan.counts.reshape(plan.cells.shape), plan.cell_counts)
-    texts = {plan.cells.classes[code]: f"{powers[code]:.2f}" for code in codes}
+    texts = {plan.cells.classes[code]: f"{balance.powers[code]:.2f}" for code in codes}
     weighted = "groups are weighted by (share of what is kept)^"
     if len(set(texts.values())) == 1:
         weighted += texts[plan.cells.classes[codes[0]]]

@@ -56,9 +56,9 @@ class SamplingMethod:
     step_size : float in [0, 1] or None, default=None
         The paper's step of the ratios, which follow the training losses. None doubts labels and balances groups in
         place of it.
-    balance : float in [0, 1], default=0.5
+    balance : float in [0, 1] or "auto", default="auto"
         α: groups are weighted within their class by (share of what is kept)^α. 0 is groups of equal weight, 1 natural
-        weights. Where labels of the class are left out, it is nearer to 1, for some of those that stay are wrong too.
+        weights. ``"auto"`` is between .6 and 1, as the network foretells what weights bring and cost.
     momentum : float in [0, 1), default=0.5
         How much of what is known of a sample's label is kept when an epoch brings something new; 0 takes the present
         alone.
@@ -78,7 +78,7 @@ class SamplingMethod:
     """
 
     step_size: float | None = None
-    balance: float = 0.5
+    balance: float | str = "auto"
     momentum: float = 0.5
     signal: SignalName = "loss"
     constrained: bool = False
@@ -172,7 +172,7 @@ class Plan:
         fairness: str | None = EO,
         clean_ratio: Any = 1.0,
         step_size: float | None = 0.001,
-        balance: float = 0.5,
+        balance: float | str = "auto",
         tolerance: float = 0.02,
         epochs: int | None = None,
         warmup_epochs: int = 100,
@@ -215,7 +215,8 @@ class Plan:
         self.balance: Balance | None = None
         if step_size is None:
             compared = np.isin(np.arange(cells.shape[0]), self.rows[:, 1])
-            power, tolerance = check_share("balance", balance), check_share("tolerance", tolerance)
+            power = balance if is_auto(balance) else check_share("balance", balance)
+            tolerance = check_share("tolerance", tolerance)
             left = 2 * max(1, warmup_epochs) if epochs is None else epochs - warmup_epochs
             self.balance = Balance(compared, power, tolerance, left)
         self.gaps: list[LossGap | None] = []  # of the last update that compared groups
@@ -314,8 +315,7 @@ class Plan:
         kept = self.counts.reshape(self.cells.shape)
         if judged is not None:
             balance.follow(self.gaps, kept, costs_accuracy=judged.costs_accuracy)
-        powers = balance.trusted(kept, self.cell_counts)
-        self.ratios = balanced_ratios(kept, powers, self.cells.has_ungrouped)
+        self.ratios = balanced_ratios(kept, balance.powers, self.cells.has_ungrouped)
 
     def cell_means(self, values: Any) -> Floats:
         """Return the mean of a value in each cell, over all samples of all workers: classes × groups, 0 where none."""
