@@ -87,6 +87,19 @@ def test_powers_are_foretold_as_sample_by_sample(seed, classes, groups, fairness
     assert found.choose(np.zeros_like(found.table)) == power  # nothing new is foretold
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_outputs_of_half_precision_foretell_the_same(kind):
+    """Numbers that a half holds exactly give the tables of whole precision, and of one logit those of two."""
+    labels, columns, logits = draw(np.random.default_rng(3), 2, 2)
+    outputs = torch.from_numpy(np.column_stack([0 * logits[:, 0], logits.round()[:, 1]])).float()
+    tables = []
+    for given_outputs in (outputs, outputs.to(kind), outputs.to(kind)[:, 1]):
+        plan = new_plan(labels, columns, groups=2)
+        tables.append(Forecast(plan, 0.5))
+        tables[-1].look(given_outputs, Doubt(plan).shares)
+    assert all((one.table == tables[0].table).all() for one in tables[1:])
+
+
 @given(SEEDS, st.integers(2, 4), st.integers(1, 4))
 def test_workers_add_up_what_one_process_foretells(seed, classes, parts):
     """The tables of parts add up to that of all, to the last digit, and each part takes its own of the same samples."""

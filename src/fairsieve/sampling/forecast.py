@@ -53,6 +53,9 @@ class Forecast:
 
     def look(self, outputs: torch.Tensor, batch_shares: Floats) -> None:
         """Add up what the outputs for ``samples`` foretell; the network was trained on such shares of the classes."""
+        outputs = outputs.to(
+            torch.promote_types(outputs.dtype, torch.float32)
+        )  # halves have no room for UNIT
         if is_single(outputs):
             outputs = torch.stack([torch.zeros_like(outputs.reshape(-1)), outputs.reshape(-1)], dim=1)
         codes = self.plan.cells.codes_on(outputs.device)[torch.from_numpy(self.samples).to(outputs.device)]
