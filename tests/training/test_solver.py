@@ -1,5 +1,6 @@
 """The search for fair ratios"""
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairsieve import FairRobustClassifier
+from fairsieve.data import make_synthetic
+from fairsieve.estimators.base import PlainComparison
 from fairsieve.metrics import disparity
 from fairsieve.notions import ANY, NOTIONS, RIGHT, WRONG, Rate
 from fairsieve.training.compromises import (
@@ -194,3 +197,42 @@ def test_what_labels_wrong_at_random_leave_of_a_gain(seed, classes, groups):
     by_true, least = accuracy_gain(Together(true))
     assert gain == pytest.approx(by_true, abs=1e-9)
     assert error >= least - 1e-9
+
+
+def test_a_doubtful_bargain_is_worth_less():
+    """Of two that look alike, the one is taken of which the rows leave less open."""
+    alike, changed = np.zeros((2, 1, 2, 2)), np.zeros((2, 1, 2, 2))
+    alike[[0, 1], 0, [0, 1], [0, 1]] = changed[[0, 1], 0, [0, 1], [0, 1]] = 3948.0
+    changed[1, 0] += [[0.0, 44.0], [60.0, 0.0]]
+    settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, max_accuracy_loss=0.01)
+    for gap, chosen in ((0.07, 0), (0.08, 1)):  # the other costs .002 ± .0013
+        points, tables = [Point(gap, 0.5), Point(0.04, 0.498)], [Together(alike), Together(changed)]
+        assert choose_bargain(points, tables, 0.02, settings) is points[chosen]
+
+
+@pytest.mark.parametrize(
+    ("gap", "error", "keeps_plain"), [(0.05, 0.01, False), (0.05, 0.06, True), (0.2, 0.01, True)]
+)
+def test_a_surely_more_accurate_model_may_be_less_fair_by_less(gap, error, keeps_plain):
+    """The plain model is kept unless the other is fairer, or surely more accurate by more than it is less fair."""
+    model = FairRobustClassifier()
+    known = {"gap_error": 0.1, "noise": 0.0, "believed": False, "held_out": True}
+    model.comparison_ = PlainComparison(
+        accuracy=0.9, plain_accuracy=0.8, gap=gap, plain_gap=0.04, accuracy_error=error, **known
+    )
+    assert model._prefers_plain() is keeps_plain
+
+
+def test_the_path_has_models_between_others():
+    """Between two neighbours of the path that the search finds stand two more, where nobody else is better."""
+    data = make_synthetic(3000, seed=1)
+    model = FairRobustClassifier(clean_ratio=1.0).fit(
+        data.features, data.labels, sensitive_features=data.groups
+    )
+    found = np.array([np.r_[each.coef_[0], each.intercept_] for each in model.path_models_])
+    between = [
+        np.abs((1 - share) * first + share * second - found).max(axis=1).min()
+        for first, second in combinations(found, 2)
+        for share in (1 / 3, 2 / 3)
+    ]
+    assert min(between) < 1e-9

@@ -33,6 +33,7 @@ from fairsieve.training.compromises import (
     Together,
     accuracy_gain,
     choose_point,
+    is_better,
 )
 from fairsieve.training.rows import LinearRows
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share, is_dask
@@ -303,11 +304,12 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _prefers_plain(self) -> bool:
-        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is no fairer."""
+        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is no better."""
         found: PlainComparison | None = self.comparison_
         if self.tolerance is not None or found is None:
             return False
-        return bool(found.verdict == "worse" or found.gap >= found.plain_gap)
+        gain = found.accuracy - found.plain_accuracy, found.accuracy_error
+        return found.verdict == "worse" or not is_better(found.plain_gap - found.gap, *gain)
 
     def _describe_gap(self) -> str:
         """Say between whom the widest gap of the model is, and in which rate."""

@@ -105,7 +105,8 @@ class FairRobustClassifier(FairEstimator):
     tolerance : float in [0, 1], optional
         The largest difference between any two groups, in the rates that the notion compares, that may remain,
         whatever it costs. When None, 0.02, or one standard error of the widest gap where that is more (the rows could
-        not tell), as far as ``max_accuracy_loss`` allows; and the plain model is kept where the fair one is no fairer.
+        not tell), as far as ``max_accuracy_loss`` allows; and the plain model is kept where the fair one is no better:
+        neither fairer, nor surely more accurate by more than it is less fair.
     max_accuracy_loss : float in [0, 1] or None, default=0.01
         What that may cost at most in accuracy beside the plain model, at 95 % confidence. It is measured on labels as
         they are believed, or as if every group had the same share of each class if that is kinder, since labels that

@@ -413,7 +413,7 @@ def at_cut(parameters: Floats, cut: float) -> Floats:
 
 # ---- Points: compromises between accuracy and equal rates, what they are made of, and which is the best bargain
 
-WORTH = 12.0  # times its size in gap: what a point of accuracy is worth; 8 to 40 choose alike
+WORTH = 10.0  # times its size in gap: what a point of accuracy is worth; 8 to 40 choose alike
 SURE = 1.645  # standard errors: one-sided, at 95 %
 
 
@@ -543,8 +543,9 @@ class Solution:
 
     @property
     def stored(self) -> Point:
-        """The point that is stored: the plain model, where the one that was chosen is no fairer."""
-        return self.plain if self.chosen.gap >= self.plain.gap else self.chosen
+        """The point that is stored: the plain model, where the one that was chosen is no better."""
+        gain, error = accuracy_gain(self.together[self.points.index(self.chosen)])
+        return self.chosen if is_better(self.plain.gap - self.chosen.gap, gain, error) else self.plain
 
 
 def front(points: list[Point]) -> list[Point]:
@@ -556,26 +557,38 @@ def front(points: list[Point]) -> list[Point]:
     return kept[::-1]
 
 
+def is_better(narrowed: float, gain: float, error: float) -> bool:
+    """Say whether a model is better than the plain one: fairer, or surely more accurate by more than it is less fair.
+
+    >>> is_better(0.01, -0.02, 0.0), is_better(-0.01, 0.02, 0.002), is_better(-0.01, 0.02, 0.01)
+    (True, True, False)
+    """
+    return narrowed > 0 or gain - SURE * error > -narrowed
+
+
 def choose_bargain(
     points: Sequence[Trained], together: Sequence[Together], tolerance: float, settings: SolverSettings
 ) -> Trained:
     """Choose a point: by the tolerance that was named or, where none was, the best bargain that does no harm.
 
-    ``together`` is what the plain model and each point predict. Labels that are wrong in one cell only hide
-    what a fair model gains there, and the rows cannot tell which of two accuracies is the true one: that of the labels,
-    or that where every group has the same share of each class. What may be lost is known up to its standard error
-    alone, and the best bargain of many looks better than it is. So what may be lost at most is compared.
+    ``together`` is what the plain model and each point predict. Labels that are wrong in one cell only hide what a fair
+    model gains there, and the rows cannot tell which of two accuracies is the true one: that of the labels, or that
+    where every group has the same share of each class. What a point costs is known up to its standard error alone, and
+    the best bargain of many looks better than it is. So each counts as a standard error worse than it looks, and what
+    may be lost at most is compared with the limit.
     """
     if settings.tolerance is not None:
         return points[choose_point(points, tolerance)]
     most = settings.max_accuracy_loss
+    doubt = 1.0
     if most is None or settings.clean_ratio < 1.0:  # wrong labels hide what is lost
-        most = np.inf
+        most, doubt = np.inf, 0.0
     bargains: list[tuple[float, int, Trained]] = []
     for point, both in zip(points, together, strict=True):
         gain, error = max(accuracy_gain(both), accuracy_gain(both, alike(both.counts.sum(axis=(2, 3)))))
         if SURE * error - gain <= most:
-            bargains.append((max(point.gap, tolerance) - WORTH * gain, len(bargains), point))
+            value = max(point.gap, tolerance) - WORTH * (gain - doubt * error)
+            bargains.append((value, len(bargains), point))
     if not bargains:
         return max(points, key=lambda point: point.accuracy)
     return min(bargains, key=lambda each: each[:2])[2]

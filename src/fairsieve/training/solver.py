@@ -9,7 +9,8 @@ Points of two kinds are compromises between accuracy and equal rates:
    tolerance was named that weights do not reach, as where the group is no feature.
 
 Both are judged by the same rates of the same rows, with labels as they are believed, by models that did not see a row
-where rows are few. The path keeps the points that no other beats in both accuracy and gap.
+where rows are few, as are models between two that were found. The path keeps the points that no other beats in both
+accuracy and gap.
 
 With a clean ratio below 1 every model of the first kind is trained on the low losses of the one before (Algorithm 1,
 whose budgets, taken as continuous, end at one loss for all cells); a step is judged by what it selects, as in the
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -262,12 +263,18 @@ class _Solver:
         return min(point.gap for point in self.found) <= self.tolerance
 
     def blend(self) -> None:
-        """Try models between two others, where a tolerance was named: towards it, or towards accuracy within it.
+        """Try models between two others: neighbours or, where a tolerance was named, towards it or accuracy within it.
 
         Where columns have few values, rates jump as one combination of them passes the boundary. Between two models
         the combinations pass one by one.
         """
-        for _ in range(BLENDINGS if self.settings.tolerance is not None else 0):
+        if self.settings.tolerance is None:
+            # Where each selected its own rows, none were selected for a model between them.
+            neighbours = pairwise(front(self.found)) if self.settings.clean_ratio >= 1.0 else ()
+            for first, second in neighbours:
+                self.found.extend(self.mix(first, second, share) for share in (1 / 3, 2 / 3))
+            return
+        for _ in range(BLENDINGS):
             different = {(point.gap, point.accuracy): point for point in self.found}
             fairest = [different[key] for key in sorted(different)]
             pairs = list(combinations(fairest[:BLENDED], 2))
@@ -330,7 +337,8 @@ class _Solver:
             able = [point for point in self.found if point.lagrangian is not None]
             fairest = min(able, key=lambda point: point.gap, default=None)
             self.found.extend(self.constrain(self.found[0], fairest if end.lagrangian is None else end))
-        self.blend()
+        if self.settings.tolerance is not None:
+            self.blend()
 
     def train_plainly(self, newton: Newton, near: Step | None = None) -> Model:
         """Train on all rows as they come, starting near a model of others."""
