@@ -9,11 +9,13 @@ two values, such as a category, is scaled by their distance, any other by two st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dpotrs
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import log_expit, log_softmax
 
@@ -168,7 +170,7 @@ class Newton:
 
         1. *Sufficient decrease.* A step is halved, at most HALVINGS times, until the objective falls by 10⁻⁴ of what
            its slope −g·d promises (Armijo's condition, Nocedal and Wright 3.4); a fall that is less than what rounding
-           leaves of two sums of losses counts as one.
+           leaves of two sums of losses counts as one. The last step is not measured.
         2. *A curvature is used again* while each step promises at most STALE of the one before, and none was halved.
            Then the next step computes it anew, which costs more than another pass over the rows.
         3. *The search ends* when a step promised a mean loss lower by at most ``precision``, or by less than rounding.
@@ -199,10 +201,14 @@ class Newton:
             # Half of it is the decrease that the quadratic model expects of a whole step.
             promised = -float((gradient * direction).sum()) / total
             first = promised if first is None else first
-            # 1. Halve the step until the loss falls by enough. The next step needs the derivatives there.
             before, length = known.value + self.penalty(at), 1.0
             # Below this, a difference between two sums of losses is rounding.
             noise = 1e-10 * abs(before) if rows.is_single else 1e-14 * abs(before)
+            # 3. Stop after a step that promises too little to count: it is taken, and nobody asks what it gained.
+            if promised <= precision + noise / total:
+                at = at + direction
+                break
+            # 1. Halve the step until the loss falls by enough. The next step needs the derivatives there.
             for _ in range(HALVINGS):
                 there = at + length * direction
                 known = rows.derivatives(self.raw(there), table)
@@ -211,9 +217,6 @@ class Newton:
                     break
                 length /= 2
             at = there
-            # 3. Stop after the step that promised too little to count: it is taken, since it costs nothing more.
-            if promised <= precision + noise / total:
-                break
             # 2. Forget a curvature that no longer leads down fast.
             if promised > STALE * last or length < 1:
                 curvature = None
@@ -259,7 +262,8 @@ class Newton:
         def precondition(flat: Floats) -> Floats:
             assert metric is not None
             pieces = zip(metric[0], (flat * metric[1]).reshape(at.shape), strict=True)
-            solved = [cho_solve((lower, True), piece, check_finite=False) for lower, piece in pieces]
+            # LAPACK itself: SciPy's function takes longer than the work.
+            solved = [dpotrs(lower, piece, lower=1)[0] for lower, piece in pieces]
             return np.concatenate(solved) * metric[1]
 
         if outputs == 1 and metric is not None:
@@ -424,10 +428,11 @@ def choose_cleaning(
     for each in outer:
         before[each.outside] = each.train_with().argmax(axis=1) == labels[each.outside]
     best, chosen, masks = 0.0, 0.0, []
-    for share in SHARES:
+    cuts = [_cuts(own, weights[each.inside]) for each, own in zip(outer, chances, strict=True)]
+    for place, share in enumerate(SHARES):
         right, found = np.zeros(rows.samples), []
-        for each, own in zip(outer, chances, strict=True):
-            kept = own >= _cut(own, weights[each.inside], share)
+        for each, own, cut in zip(outer, chances, cuts, strict=True):
+            kept = own >= cut[place]
             right[each.outside] = each.train_with(kept).argmax(axis=1) == labels[each.outside]
             found.append(kept)
         mean, error = _weigh(right - before, weights)
@@ -443,13 +448,13 @@ def choose_cleaning(
     for each, kept in zip(outer, masks, strict=True):
         by_fold.append(np.ones(rows.samples, bool))
         by_fold[-1][each.inside] = kept
-    return Cleaning(chosen, own >= _cut(own, weights, chosen), by_fold)
+    return Cleaning(chosen, own >= _cuts(own, weights, (chosen,))[0], by_fold)
 
 
 def keep_believable(rows: LinearRows, share: float, ridge: float) -> Flags:
     """Say which of many rows to train on, by a model of all of them."""
     own = rows.own_chances(_train(Newton(rows, ridge)).parameters)
-    return own >= _cut(own, rows.host_weights, share)
+    return np.asarray(own >= _cuts(own, rows.host_weights, (share,))[0])
 
 
 def _weigh(values: Floats, weights: Floats) -> tuple[float, float]:
@@ -474,9 +479,9 @@ def _own_chances(newton: Newton, folds: Codes, near: Step) -> Floats:
     return own
 
 
-def _cut(own: Floats, weights: Floats, share: float) -> float:
-    """Return the chance below which so many labels lie; at most a half."""
+def _cuts(own: Floats, weights: Floats, shares: Sequence[float] = SHARES) -> Floats:
+    """Return the chances below which such shares of the labels lie; at most a half."""
     order = np.argsort(own, kind="stable")
     passed = np.cumsum(weights[order]) / weights.sum()
-    place = min(int(np.searchsorted(passed, share)), len(own) - 1)
-    return min(float(own[order[place]]), 0.5)
+    places = np.minimum(np.searchsorted(passed, shares), len(own) - 1)
+    return np.minimum(own[order[places]], 0.5)
