@@ -20,6 +20,7 @@ from fairsieve.training.compromises import (
     State,
     Together,
     accuracy_gain,
+    alike,
     choose_bargain,
     choose_point,
     find_rate_gaps,
@@ -197,6 +198,14 @@ def test_what_labels_wrong_at_random_leave_of_a_gain(seed, classes, groups):
     by_true, least = accuracy_gain(Together(true))
     assert gain == pytest.approx(by_true, abs=1e-9)
     assert error >= least - 1e-9
+    assert np.isfinite(
+        accuracy_gain(Together(seen, np.linalg.inv(flips)), alike(true.sum(axis=(2, 3))))
+    ).all()
+
+
+def test_a_cell_without_anybody_counts_for_nothing():
+    """A cell that is empty, or is so once flips are undone, has no weight where groups are made alike."""
+    assert alike(np.array([[2.0, 1e-17], [1.0, -0.5]])).tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
 def test_a_doubtful_bargain_is_worth_less():

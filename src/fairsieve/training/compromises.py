@@ -601,7 +601,8 @@ def alike(cells: Floats) -> Floats:
     [[0.75, 1.5], [1.5, 0.75]]
     """
     cells = np.maximum(cells, 0.0)
-    return np.asarray(expected_counts(cells) / np.maximum(cells, 1e-300))
+    # Where flips are undone, a cell may have nobody left: its rows say nothing.
+    return np.divide(expected_counts(cells), cells, out=np.zeros_like(cells), where=cells >= 1.0)
 
 
 def accuracy_gain(together: Together, weights: Floats | float = 1.0) -> tuple[float, float]:
