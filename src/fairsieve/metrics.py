@@ -209,7 +209,14 @@ def confusion_table(
         raise InvalidInputError(
             f"sensitive_features must have one value per sample, {len(true)}; got {len(group_codes)}"
         )
-    codes, sizes = (both[: len(true)], group_codes, both[len(true) :]), (len(classes), len(group_values))
+    labels, predictions = both[: len(true)], both[len(true) :]
+    # All rates would be 0, and every group alike.
+    if len(np.unique(labels)) > 1 and not np.isin(predictions, labels).any():
+        raise InvalidInputError(
+            f"y_pred must be labels as those in y_true; it has {shown(classes[predictions[0]])}, and none of "
+            f"{shown(classes[labels[0]])} and the others: write both in one way"
+        )
+    codes, sizes = (labels, group_codes, predictions), (len(classes), len(group_values))
     return count_table(*codes, *sizes, sample_weight), classes, group_values
 
 
