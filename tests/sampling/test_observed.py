@@ -15,13 +15,6 @@ from fairsieve.sampling.states import RunningLosses
 N = 90
 
 
-@pytest.fixture
-def data():
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(N, 3, generator=generator)
-    return x, torch.randint(0, 2, (N,), generator=generator), np.where(x[:, 0].numpy() > 0, "a", "b")
-
-
 def new_sampler(data, **options):
     _, y, z = data
     return FairRobustBatchSampler(y, z, 10, **({"clean_ratio": 0.8, "warmup_epochs": 1} | options))
@@ -34,10 +27,8 @@ def test_observing_everything_is_the_full_pass(data, fairness, options, tmp_path
     x, _, _ = data
     model = torch.nn.Linear(3, 2)
     method = SamplingMethod.paper(step_size=0.1, **options)
-    full, running = (
-        new_sampler(data, fairness=fairness, method=method, warmup_epochs=0, folder=folder)
-        for folder in (None, tmp_path / "losses")
-    )
+    asked = {"fairness": fairness, "method": method, "warmup_epochs": 0}
+    full, running = (new_sampler(data, **asked, folder=folder) for folder in (None, tmp_path / "losses"))
     for _ in range(3):
         full.update(model(x))
         running.refresh(model, TensorDataset(x), share=1.0, chunk_size=7)
@@ -142,9 +133,7 @@ def test_every_stale_sample_is_seen_within_a_round_in_any_shards(share, first):
 
 def test_in_a_loop_with_a_loader_resumed(data):
     x, y, _ = data
-    loader_of = lambda sampler: DataLoader(  # noqa: E731
-        TensorDataset(torch.arange(N), x, y), batch_sampler=sampler
-    )
+    dataset = TensorDataset(torch.arange(N), x, y)
 
     def run(sampler, model, epochs):
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -152,7 +141,7 @@ def test_in_a_loop_with_a_loader_resumed(data):
             sampler.refresh(model, x)
             if sampler.needs_update:
                 sampler.update()
-            for where, features, labels in loader_of(sampler):
+            for where, features, labels in DataLoader(dataset, batch_sampler=sampler):
                 outputs = model(features)
                 losses = torch.nn.functional.cross_entropy(outputs, labels, reduction="none")
                 sampler.observe_losses(where, losses)

@@ -13,15 +13,6 @@ from fairsieve.sampling.losses import cross_entropy
 N = 120
 
 
-@pytest.fixture
-def data():
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(N, 3, generator=generator)
-    y = torch.randint(0, 2, (N,), generator=generator)
-    z = np.where(torch.rand(N, generator=generator).numpy() < 0.7, "a", "b")
-    return x, y, z
-
-
 def new_sampler(data, **options):
     _, y, z = data
     return FairRobustBatchSampler(y, z, 20, **({"clean_ratio": 0.9, "warmup_epochs": 1} | options))
@@ -87,9 +78,8 @@ def test_no_cell_vanishes_from_small_batches():
     assert np.abs(drawn - np.bincount(cells)).max() <= 1
     paper = FairRobustBatchSampler.paper(labels, groups, 8, **options)
     paper.update(torch.zeros(1000))
-    with pytest.warns(
-        FairsieveWarning, match=r"\d of 8 cells have no place in any batch, such as the \d+ selected"
-    ):
+    told = r"\d of 8 cells have no place in any batch, such as the \d+ selected"
+    with pytest.warns(FairsieveWarning, match=told):
         drawn = np.bincount(cells[np.concatenate(list(paper))], minlength=8)
     assert (drawn == 0).any()
 
@@ -136,9 +126,8 @@ def test_custom_losses_and_signals(data):
     logit = torch.randn(N)
     with pytest.raises(InvalidInputError, match="signals must be given"):
         sampler.update_losses(cross_entropy(logit, y))
-    sampler.update_losses(
-        cross_entropy(logit, y), signals=cross_entropy(logit, torch.ones(N, dtype=torch.long))
-    )
+    ones = torch.ones(N, dtype=torch.long)
+    sampler.update_losses(cross_entropy(logit, y), signals=cross_entropy(logit, ones))
     other = paper_sampler(data, warmup_epochs=0, fairness="demographic_parity")
     other.update(logit)
     assert sampler.indices.tolist() == other.indices.tolist()
@@ -167,9 +156,8 @@ def test_three_classes_and_crossed_groups():
     labels = rng.choice(["low", "mid", "high"], 90)
     groups = np.column_stack([rng.choice(["f", "m"], 90), rng.choice([0, 1], 90).astype(str)])
     for fairness in ("equalized_odds", "demographic_parity"):
-        sampler = FairRobustBatchSampler(
-            labels, groups, 16, fairness=fairness, clean_ratio=0.8, warmup_epochs=0
-        )
+        options = {"fairness": fairness, "clean_ratio": 0.8, "warmup_epochs": 0}
+        sampler = FairRobustBatchSampler(labels, groups, 16, **options)
         for _ in range(3):
             sampler.update(torch.from_numpy(rng.normal(size=(90, 3))))
             assert all(len(batch) == 16 for batch in sampler)
@@ -192,14 +180,12 @@ def test_losses_in_chunks_restore_the_mode_of_every_part():
 
 
 def test_losses_restore_the_mode_after_an_error():
-    model = torch.nn.Linear(3, 2)
+    model, labels = torch.nn.Linear(3, 2), torch.zeros(2, dtype=torch.long)
     with pytest.raises(RuntimeError):
-        sample_losses(model, (torch.zeros(2, 4), torch.zeros(2, dtype=torch.long)))
+        sample_losses(model, (torch.zeros(2, 4), labels))
     assert model.training
     with pytest.raises(InvalidInputError, match="use reduction='none'"):
-        sample_losses(
-            model, (torch.zeros(2, 3), torch.zeros(2, dtype=torch.long)), loss=torch.nn.CrossEntropyLoss()
-        )
+        sample_losses(model, (torch.zeros(2, 3), labels), loss=torch.nn.CrossEntropyLoss())
     with pytest.raises(InvalidInputError, match="at least one sample"):
         sample_losses(model, TensorDataset(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)))
 
@@ -250,9 +236,8 @@ def test_what_is_no_sampling_method_is_refused(data):
 
 
 def test_continuous_targets_are_refused():
-    with pytest.raises(
-        InvalidInputError, match=r"labels must be classes; got continuous numbers such as -?\d"
-    ):
+    told = r"labels must be classes; got continuous numbers such as -?\d"
+    with pytest.raises(InvalidInputError, match=told):
         FairRobustBatchSampler(torch.randn(2000), [0, 1] * 1000, 100, clean_ratio=0.9)
     sampler = FairRobustBatchSampler(torch.tensor([0.0, 1.0] * 4), [0, 1] * 4, 2, clean_ratio=1.0)
     assert sampler.plan.cells.classes == [0, 1]

@@ -154,13 +154,6 @@ def test_a_rank_that_is_lost_is_not_waited_for(outcome, rank, accident):
 N = 60
 
 
-@pytest.fixture
-def data():
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(N, 3, generator=generator)
-    return x, torch.randint(0, 2, (N,), generator=generator), np.where(x[:, 0].numpy() > 0, "a", "b")
-
-
 def test_one_worker_samples_like_one_process(data):
     x, y, z = data
     options = {"clean_ratio": 0.8, "warmup_epochs": 1, "fairness": "demographic_parity", "seed": 3}
