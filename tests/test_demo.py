@@ -17,12 +17,8 @@ def some_people():
 
 
 def some_scores(found):
-    rows = [
-        {"method": name, "accuracy": 0.7, "disparity": 0.1, "a": a, "b": b}
-        for name, (a, b) in found.items()
-        for _ in range(3)
-    ]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame.from_dict(found, orient="index", columns=["a", "b"]).rename_axis("method")
+    return pd.concat([frame.reset_index().assign(accuracy=0.7, disparity=0.1)] * 3)
 
 
 def test_those_who_say_otherwise_are_counted_among_those_who_have_it():
@@ -40,10 +36,8 @@ def test_the_sentence_names_the_groups_that_the_plain_model_serves_worst_and_bes
     ours = {"a": 50, "b": 40}
     assert f"fairsieve finds {ours[worst]} and {ours[best]}" in sentence
     assert "(a change of 0.0 ± 0.0)" in sentence
-    assert table.splitlines()[3].split()[:2] == [
-        "b",
-        "found",
-    ]  # the group that the labels miss most comes first
+    # The group that the labels miss most comes first.
+    assert table.splitlines()[3].split()[:2] == ["b", "found"]
 
 
 def test_an_interval_allows_for_splits_that_share_people():

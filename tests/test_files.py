@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -31,14 +32,8 @@ def names(folder):
 
 @pytest.fixture(scope="module")
 def result():
-    table = pd.DataFrame(
-        {
-            "x": [3, 1, 4, 1] * 20,
-            "label": [0, 1] * 40,
-            "group": ["a"] * 40 + ["b"] * 40,
-            "guess": [0, 1, 1, 1] * 20,
-        }
-    )
+    table = pd.DataFrame({"x": [3, 1, 4, 1] * 20, "label": [0, 1] * 40, "guess": [0, 1, 1, 1] * 20})
+    table["group"] = np.repeat(["a", "b"], 40)
     return tabular.audit(table, label="label", sensitive="group", prediction="guess")
 
 
@@ -75,9 +70,7 @@ def test_a_folder_that_another_run_took_for_stale_is_made_again(result, tmp_path
     assert names(tmp_path) == ["run"]
 
 
-def test_a_full_disk_is_named_with_the_file_as_it_would_be_called_and_nothing_is_left(
-    result, tmp_path, monkeypatch
-):
+def test_a_full_disk_is_named_with_the_file_and_nothing_is_left(result, tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -35,6 +35,5 @@ def test_no_text_holds_a_field_that_was_not_filled_in():
     for path in SOURCES.rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text("utf-8")))
         texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
-        assert not [text for text in texts if isinstance(text, str) and re.search(r"\{\w+\(['\"]", text)], (
-            path
-        )
+        texts = [text for text in texts if isinstance(text, str)]
+        assert not [text for text in texts if re.search(r"\{\w+\(['\"]", text)], path

@@ -1,5 +1,6 @@
 """Notions of fairness: every law holds for every entry of the registry, and each is checked sample by sample."""
 
+from functools import partial
 from pathlib import Path
 
 import fairlearn.metrics as fl
@@ -71,11 +72,8 @@ def literal_disparity(name, labels, guessed, groups, weights, positive, method):
     for found in rates.values():
         everyone = found.pop("everyone")
         values = list(found.values())
-        apart.append(
-            max(abs(value - everyone) for value in values)
-            if method == "to_overall"
-            else max(values) - min(values)
-        )
+        away = max(abs(value - everyone) for value in values)
+        apart.append(away if method == "to_overall" else max(values) - min(values))
     return max(apart)
 
 
@@ -100,31 +98,19 @@ def test_disparities_are_those_of_the_samples_counted_one_by_one(name, drawn, me
 @given(predictions(), METHODS)
 def test_new_notions_have_fairlearns_values(drawn, method):
     labels, guessed, groups, weights = drawn
-    wrong = fl.MetricFrame(
-        metrics=zero_one_loss,
-        y_true=labels,
-        y_pred=guessed,
-        sensitive_features=groups,
-        sample_params={"sample_weight": weights},
-    )
-    found = fairsieve.equal_error_rate_disparity(
-        labels, guessed, sensitive_features=groups, sample_weight=weights, method=method
-    )
+    given = {"y_true": labels, "y_pred": guessed, "sensitive_features": groups}
+    wrong = fl.MetricFrame(metrics=zero_one_loss, **given, sample_params={"sample_weight": weights})
+    options = {"sample_weight": weights, "method": method}
+    found = fairsieve.equal_error_rate_disparity(**given, **options)
     assert found == pytest.approx(wrong.difference(method=method))
     said = guessed == 1
     if said.any():  # of nobody, scikit-learn's precision is 0, and ours undefined
         precise = fl.MetricFrame(
-            metrics=lambda y, p, sample_weight: precision_score(
-                y, p, sample_weight=sample_weight, zero_division=np.nan
-            ),
-            y_true=labels[said],
-            y_pred=guessed[said],
-            sensitive_features=groups[said],
+            metrics=partial(precision_score, zero_division=np.nan),
+            **{name: values[said] for name, values in given.items()},
             sample_params={"sample_weight": weights[said]},
         )
-        found = fairsieve.predictive_parity_disparity(
-            labels, guessed, sensitive_features=groups, sample_weight=weights, method=method, pos_label=1
-        )
+        found = fairsieve.predictive_parity_disparity(**given, **options, pos_label=1)
         assert found == pytest.approx(precise.difference(method=method))
 
 
@@ -135,10 +121,8 @@ def test_relabelled_groups_change_nothing(name, seed, classes, groups):
     table, order = rng.integers(0, 9, (classes, groups, classes)).astype(float), rng.permutation(groups)
     positive = seed % classes
     for method in ("to_overall", "between_groups"):
-        found, other = (
-            disparity_from_table(each, name, positive=positive, method=method)
-            for each in (table, table[:, order])
-        )
+        options = {"positive": positive, "method": method}
+        found, other = (disparity_from_table(each, name, **options) for each in (table, table[:, order]))
         assert found == pytest.approx(other, abs=1e-12)
     gaps = gaps_from_table(table, name, positive=positive)
     assert gaps_from_table(table[:, order], name, positive=positive) == pytest.approx(gaps[:, order])
@@ -215,16 +199,14 @@ def test_what_is_said_of_a_notion_is_what_its_entry_says(name):
     """On pages of runs and audits, and in the glossary; no template and no module of tables says a word of its own."""
     notion = NOTIONS[name]
     said = " ".join(str(load_sentences("fairsieve.tabular", "sentences.j2").notion(name)).split())
-    assert said.startswith(
-        f"Fairness here is {notion.title} ({notion.short}): {notion.meaning}. The {notion.short} "
-    )
+    first = f"Fairness here is {notion.title} ({notion.short}): {notion.meaning}. The {notion.short} "
+    assert said.startswith(first)
     rest = said.replace(notion.meaning, "").replace(notion.title, "").replace(notion.short, "")
     other = next(one for one in NOTIONS.values() if one is not notion)
     told = " ".join(str(load_sentences("fairsieve.tabular", "sentences.j2").notion(other.name)).split())
     assert rest == told.replace(other.meaning, "").replace(other.title, "").replace(other.short, "")
-    assert f"| A notion of fairness ({notion.short}): {notion.meaning}. |" in (
-        DOCS / "glossary.md"
-    ).read_text("utf-8")
+    glossary = (DOCS / "glossary.md").read_text("utf-8")
+    assert f"| A notion of fairness ({notion.short}): {notion.meaning}. |" in glossary
     for path in SOURCES.joinpath("tabular").glob("*.j2"):
         if path.is_file():
             text = path.read_text("utf-8").lower().replace("_", " ").replace("-", " ")
@@ -233,9 +215,8 @@ def test_what_is_said_of_a_notion_is_what_its_entry_says(name):
 
 def test_names_of_notions_stand_in_few_files():
     """Elsewhere they come from the registry."""
-    texts = [
-        path.read_text("utf-8") for path in SOURCES.rglob("*.*") if path.suffix in (".py", ".j2", ".toml")
-    ]
+    files = [path for kind in ("py", "j2", "toml") for path in SOURCES.rglob(f"*.{kind}")]
+    texts = [path.read_text("utf-8") for path in files]
     assert sum("demographic_parity" in text or "equalized_odds" in text for text in texts) <= 8
 
 
@@ -252,12 +233,8 @@ def test_what_compares_losses_of_cells_refuses_by_name(name):
 
 
 def test_a_command_spells_notions_with_dashes():
-    with (
-        in_command(),
-        pytest.raises(
-            InvalidInputError, match=r"--fairness must be one of equalized-odds, .*'equalized-odds'"
-        ),
-    ):
+    told = r"--fairness must be one of equalized-odds, .*'equalized-odds'"
+    with in_command(), pytest.raises(InvalidInputError, match=told):
         find_notion("equal-odds")
     with in_command():
         assert find_notion("equalized-odds") is find_notion("equalized_odds")

@@ -50,10 +50,9 @@ def test_losses_of_both_precisions_agree(scale):
 def test_training_of_both_precisions_agrees(method, seed):
     clean = make_synthetic(400, seed=seed)
     noisy = clean.with_labels(flip_uniform(clean, 0.1, seed=seed).labels)
-    single, double = (
-        fit(linear(noisy.features.shape[1], dtype, seed), noisy, method, seed=seed, **SHORT)
-        for dtype in (torch.float32, torch.float64)
-    )
+    kinds, columns = (torch.float32, torch.float64), noisy.features.shape[1]
+    models = [linear(columns, dtype, seed) for dtype in kinds]
+    single, double = (fit(model, noisy, method, seed=seed, **SHORT) for model in models)
     assert np.abs(weights(single.model) - weights(double.model)).max() < WEIGHTS_APART
     assert single.indices.tolist() == double.indices.tolist()
 

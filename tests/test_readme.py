@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.data import load_nhanes
+from tests.tabular.test_folder import FILES
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,15 +61,7 @@ def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
         assert found.exit_code == 0, found.output
         assert words_of(found.stdout) == words_of(expected)
         assert numbers_of(found.stdout) == pytest.approx(numbers_of(expected), rel=0.15, abs=0.05)
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "report.html",
-        "rows.csv",
-        "suspects.csv",
-        "card.md",
-        "settings.toml",
-        "metrics.json",
-        "model.skops",
-    }
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 
 
 def words_of(text):

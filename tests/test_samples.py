@@ -19,10 +19,9 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::fairsieve.errors.FairnessWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
 DATA = make_synthetic(120, seed=0)
-MODELS = [
-    FairRobustClassifier(clean_ratio=0.9, random_state=0),
-    SieveClassifier(DecisionTreeClassifier(max_depth=2), clean_ratio=0.9, max_iter=1, cv=2, random_state=0),
-]
+SHORT = {"clean_ratio": 0.9, "random_state": 0}
+SIEVE = SieveClassifier(DecisionTreeClassifier(max_depth=2), max_iter=1, cv=2, **SHORT)
+MODELS = [FairRobustClassifier(**SHORT), SIEVE]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -26,17 +26,12 @@ from fairsieve.tabular.preparation import read_whole
 from fairsieve.tabular.settings import TableSettings
 
 DATA = make_synthetic(200, seed=0)
-ARRAYS = {
-    "X": DATA.features.astype(float),
-    "y": DATA.labels.astype(int),
-    "z": DATA.groups.astype(int),
-    "w": np.ones(200, int),
-}
+WHOLE = {"y": DATA.labels, "z": DATA.groups, "w": np.ones(200)}
+ARRAYS = {"X": DATA.features.astype(float)} | {name: each.astype(int) for name, each in WHOLE.items()}
 LINEAR = FairRobustClassifier(clean_ratio=0.9, max_iter=5)
-SIEVE = SieveClassifier(
-    DecisionTreeClassifier(max_depth=2, random_state=0), clean_ratio=0.9, max_iter=1, cv=2
-)
-SIEVE.set_params(random_state=0)
+RESAMPLER = FairRobustResampler(LINEAR, random_state=0)
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+SIEVE = SieveClassifier(TREE, clean_ratio=0.9, max_iter=1, cv=2, random_state=0)
 
 
 def fit(model, X, y, z, w):
@@ -46,9 +41,7 @@ def fit(model, X, y, z, w):
 ENTRIES = {
     "classifier": lambda X, y, z, w: fit(LINEAR, X, y, z, w),
     "sieve": lambda X, y, z, w: fit(SIEVE, X, y, z, w),
-    "resampler": lambda X, y, z, w: (
-        FairRobustResampler(LINEAR, random_state=0).fit_resample(X, y, z)[0].tolist()
-    ),
+    "resampler": lambda X, y, z, w: RESAMPLER.fit_resample(X, y, z)[0].tolist(),
     "predictions": lambda X, y, z, w: LINEAR.fit(ARRAYS["X"], ARRAYS["y"]).predict(X).tolist(),
     "predictions of a sieve": lambda X, y, z, w: SIEVE.fit(ARRAYS["X"], ARRAYS["y"]).predict(X).tolist(),
     "samples": lambda X, y, z, w: Samples(X, y, z, missing="own").cells.codes.tolist(),

@@ -38,9 +38,8 @@ def test_accelerate_resumes_inside_an_epoch(tmp_path):
         torch.nn.init.zeros_(model.bias)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
         model, optimizer = accelerator.prepare(model, optimizer)
-        sieve, loader = prepared_sieve(
-            accelerator, TensorDataset(x, y), y, z, 10, clean_ratio=0.8, warmup_epochs=0
-        )
+        given, options = (TensorDataset(x, y), y, z, 10), {"clean_ratio": 0.8, "warmup_epochs": 0}
+        sieve, loader = prepared_sieve(accelerator, *given, **options)
         first = 0
         if saved is not None:
             accelerator.load_state(str(saved))

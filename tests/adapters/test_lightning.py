@@ -18,6 +18,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
 
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+UNSAVED = QUIET | {"enable_checkpointing": False}
 
 
 def test_trains_and_resumes_identically(tmp_path):
@@ -39,9 +40,7 @@ def test_trains_and_resumes_identically(tmp_path):
 
 def test_resumes_inside_an_epoch(tmp_path):
     options = {"epochs": 8, **QUIET}
-    saving = ModelCheckpoint(
-        tmp_path, "{step}", every_n_train_steps=6 * 20 + 7, save_on_train_epoch_end=False
-    )
+    saving = ModelCheckpoint(tmp_path, "{step}", every_n_train_steps=127, save_on_train_epoch_end=False)
     whole, sieve, _ = train(callbacks=[saving], **options)
     again, resumed, trainer = train(resume=tmp_path / "step=127.ckpt", enable_checkpointing=False, **options)
     assert trainer.global_step == 8 * 20
@@ -65,9 +64,7 @@ def test_workers_read_on_in_their_own_epoch_only(tmp_path, monkeypatch):
 
 def test_data_that_cannot_be_selected_from_is_refused():
     callback = FairRobustCallback([0, 1], ["a", "b"], clean_ratio=1.0)
-    trainer = Trainer(
-        max_epochs=1, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
-    )
+    trainer = Trainer(max_epochs=1, callbacks=[callback], accelerator="cpu", **UNSAVED)
     with pytest.raises(InvalidInputError, match=r"one DataLoader with a batch_size.*got list"):
         trainer.fit(Classifier(2), [torch.zeros(2, 2)])
 
@@ -91,9 +88,8 @@ def test_a_warm_up_as_long_as_the_training_warns():
 
 
 def test_a_training_without_effect_warns():
-    sieve = Sieve(
-        TensorDataset(torch.zeros(8, 2)), [0, 1] * 4, list("aabb") * 2, 4, clean_ratio=1.0, epochs=1
-    )
+    data = TensorDataset(torch.zeros(8, 2))
+    sieve = Sieve(data, [0, 1] * 4, list("aabb") * 2, 4, clean_ratio=1.0, epochs=1)
     sieve.begin_epoch(torch.nn.Linear(2, 2))
     with pytest.warns(FairsieveWarning, match="in 1 epochs no sample was left out and no ratio moved"):
         list(sieve.loader())
@@ -121,9 +117,7 @@ class Dictionaries(TensorDataset):
 def test_batches_that_the_model_does_not_take_are_told_at_set_up():
     data = Dictionaries(torch.zeros(8, 2), torch.tensor([0, 1] * 4))
     callback = FairRobustCallback(data.tensors[1], list("aabb") * 2, warmup_epochs=1)
-    trainer = Trainer(
-        max_epochs=3, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
-    )
+    trainer = Trainer(max_epochs=3, callbacks=[callback], accelerator="cpu", **UNSAVED)
     told = "got a dictionary of x, labels: say how the model takes them"
     with pytest.raises(InvalidInputError, match=told):
         trainer.fit(Classifier(2), DataLoader(data, batch_size=4))
@@ -152,10 +146,8 @@ def test_samples_that_are_set_aside_are_judged_and_never_trained_on():
             return super().training_step(batch, batch_idx)
 
     callback = FairRobustCallback(y, z, clean_ratio=1.0, warmup_epochs=1, held_out=0.1)
-    options = {"max_epochs": 4, "accelerator": "cpu", "enable_checkpointing": False}
-    Trainer(callbacks=[callback], **options, **QUIET).fit(
-        Watching(2), DataLoader(TensorDataset(x, y), batch_size=20)
-    )
+    trainer = Trainer(max_epochs=4, callbacks=[callback], accelerator="cpu", **UNSAVED)
+    trainer.fit(Watching(2), DataLoader(TensorDataset(x, y), batch_size=20))
     aside = set(callback.sieve.aside.indices)
     assert len(aside) == 20
     assert not aside & set(seen)

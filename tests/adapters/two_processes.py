@@ -14,9 +14,8 @@ from fairsieve.adapters.sieve import Sieve, _FilledBatches
 
 warnings.filterwarnings("ignore")  # the frameworks' advice on workers and logging
 EPOCHS = {"accelerate": 7, "lightning": 7, "transformers": 4}
-QUIET = dict.fromkeys(
-    ("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False
-)
+SILENCED = "logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"
+QUIET = dict.fromkeys(SILENCED, False)
 
 
 def run(name, epochs, processes):

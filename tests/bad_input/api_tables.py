@@ -12,11 +12,8 @@ from fairsieve import tabular
 
 FRAME = pd.DataFrame(people(300))
 ROLES = {"label": "income", "sensitive": "sex"}
-A_NAME, A_TABLE, A_FLAG = (
-    "must be the name of a column",
-    "must be the path of a CSV, Parquet or",
-    "must be True or",
-)
+A_NAME, A_FLAG = "must be the name of a column", "must be True or"
+A_TABLE = "must be the path of a CSV, Parquet or"
 
 
 @cache

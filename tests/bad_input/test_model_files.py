@@ -37,9 +37,8 @@ class Attack:
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     path = write_csv(folder / "people.csv", people(300))
-    return tabular.train(path, label="income", sensitive="sex", clean_ratio=0.9, max_iter=4, test=0.3).save(
-        folder / "run"
-    )
+    settings = {"label": "income", "sensitive": "sex", "clean_ratio": 0.9, "max_iter": 4, "test": 0.3}
+    return tabular.train(path, **settings).save(folder / "run")
 
 
 @pytest.fixture
@@ -161,13 +160,8 @@ def test_an_archive_whose_sizes_lie_does_not_fill_the_memory(kept, here):
     packed = b"".join(packer.compress(bytes(2**20)) for _ in range(1024)) + packer.flush()
     lie, checksum, name = 1000, zlib.crc32(bytes(1000)), b"zeros.npy"
     sizes = struct.pack("<III", checksum, len(packed), lie)
-    local = (
-        b"PK\x03\x04"
-        + struct.pack("<HHHHH", 20, 0, 8, 0, 0)
-        + sizes
-        + struct.pack("<HH", len(name), 0)
-        + name
-    )
+    local = b"PK\x03\x04" + struct.pack("<HHHHH", 20, 0, 8, 0, 0) + sizes
+    local += struct.pack("<HH", len(name), 0) + name
     central = b"PK\x01\x02" + struct.pack("<HHHHHH", 20, 20, 0, 8, 0, 0) + sizes
     central += struct.pack("<HHHHHII", len(name), 0, 0, 0, 0, 0, 0) + name
     end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local) + len(packed), 0)

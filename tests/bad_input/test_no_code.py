@@ -14,11 +14,8 @@ CALLS = {
     "eval", "exec", "compile", "__import__", "os.system", "os.popen", "joblib.load", "read_pickle",
     "execfile",
 }  # fmt: skip
-TOLD = {
-    "torch.load": ("weights_only", True),
-    "np.load": ("allow_pickle", False),
-    "numpy.load": ("allow_pickle", False),
-}
+ARRAYS = ("allow_pickle", False)
+TOLD = {"torch.load": ("weights_only", True), "np.load": ARRAYS, "numpy.load": ARRAYS}
 # Parts that do not fit into memory wait in a new folder that only this user can read, and are read by who wrote them.
 SPILLS = ROOT / "src" / "fairsieve" / "training" / "parts.py"
 
@@ -39,9 +36,8 @@ def faults(text):
                 found.append(name)
             if name in TOLD and told.get(TOLD[name][0]) is not TOLD[name][1]:
                 found.append(f"{name} without {TOLD[name][0]}={TOLD[name][1]}")
-            if told.get("shell") is True or (
-                last in ("read_array", "open_memmap") and told.get("allow_pickle")
-            ):
+            reads = last in ("read_array", "open_memmap")
+            if told.get("shell") is True or (reads and told.get("allow_pickle")):
                 found.append(name)
     return found
 

@@ -67,13 +67,9 @@ def test_a_record_says_everything(tmp_path):
 def test_other_questions_are_other_runs_and_what_a_method_does_not_use_is_no_question(tmp_path):
     asked = ("--methods", "plain", "--seeds", "1")
     noisy = ("--validation", "noisy")
-    for options, count in (
-        ((), 1),
-        (noisy, 1),
-        (("--rate", "0.2"), 2),
-        (("--noise", "uniform"), 3),
-        (("--methods", "learning-to-reweight", *noisy), 4),
-    ):
+    reweight = ("--methods", "learning-to-reweight", *noisy)
+    questions = (), noisy, ("--rate", "0.2"), ("--noise", "uniform"), reweight
+    for options, count in zip(questions, (1, 1, 2, 3, 4), strict=True):
         assert len(compare(tmp_path, *asked, *options)[1]) == count
 
 

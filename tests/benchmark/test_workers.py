@@ -6,6 +6,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 from types import SimpleNamespace
 
 import pytest
@@ -39,9 +40,7 @@ def test_a_run_that_always_kills_its_worker_is_an_error_that_names_the_records(t
 def test_an_error_of_a_run_is_raised_and_not_mistaken_for_a_lost_worker(tmp_path):
     for jobs in (1, 2):
         with pytest.raises(RuntimeError, match="MissingExtraError: a method needs fairlearn"):
-            list(
-                run_and_record([raise_missing_extra, raise_missing_extra], tmp_path / "none.jsonl", jobs=jobs)
-            )
+            list(run_and_record([raise_missing_extra] * 2, tmp_path / "none.jsonl", jobs=jobs))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
@@ -52,10 +51,9 @@ def test_a_full_disk_names_the_file_and_the_way_out_and_loses_nothing(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY)); main()"
     )
     options = ["compare", "--methods", "plain", "--seeds", "3", "--no-tune", "--jobs", "1"]
-    full, _ = (
-        run_python("-c", program, size, *options, "--out", tmp_path, env={"COLUMNS": "400"}, status=status)
-        for size, status in ((1100, 1), (2**30, 0))
-    )
+    wide = {"COLUMNS": "400"}
+    full = run_python("-c", program, 1100, *options, "--out", tmp_path, env=wide, status=1)
+    run_python("-c", program, 2**30, *options, "--out", tmp_path, env=wide)
     assert "Traceback" not in full.stderr
     assert "could not be written (File too large). Make room, or name another folder" in full.stderr
     assert str(tmp_path / "records.jsonl") in full.stderr
@@ -242,9 +240,7 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
     asked = Comparison(epochs=4, tune=False), find_methods("lr,sample-selection"), range(3)
     here = list(compare(*asked, tmp_path / "here.jsonl"))  # first, so that kernels are compiled once
     program = tmp_path / "program.py"
-    program.write_text(
-        CLUSTER.replace("    START", "".join(f"    {line}\n" for line in start.strip().splitlines()))
-    )
+    program.write_text(CLUSTER.replace("    START", indent(start.strip(), "    ")))
     variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
     run_python("-W", "ignore", program, tmp_path, env=variables, timeout=limit - 20)
     lines = (tmp_path / "killed.jsonl").read_text().splitlines()
@@ -259,19 +255,15 @@ def test_ray_without_its_client_names_the_command_that_installs_it(monkeypatch):
         raise ValueError("Ray Client requires pip package `ray[client]`. If you installed the minimal Ray")
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
-    with (
-        pytest.raises(FairsieveError, match=r"elsewhere needs its client: pip install 'ray\[client\]'"),
-        open_cluster("ray://localhost:1"),
-    ):
+    told = r"elsewhere needs its client: pip install 'ray\[client\]'"
+    with pytest.raises(FairsieveError, match=told), open_cluster("ray://localhost:1"):
         pass
 
 
 @pytest.mark.parametrize("address", ["dask", "dask://", "ray://", "slurm://head:1", "tcp://head:1", ""])
 def test_unknown_addresses_are_refused_with_the_known_forms(address):
-    with (
-        pytest.raises(InvalidInputError, match=r"backend must be dask://HOST:PORT, ray, .*; got"),
-        open_cluster(address),
-    ):
+    told = "backend must be dask://HOST:PORT, ray, .*; got"
+    with pytest.raises(InvalidInputError, match=told), open_cluster(address):
         pass
 
 

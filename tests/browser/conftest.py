@@ -78,6 +78,11 @@ class Page:
     def find(self, selector):
         return self.driver.find_element("css selector", selector)
 
+    def texts(self, selector):
+        """The texts of all elements that a selector finds."""
+        found = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
+        return self.run(found, selector)
+
     def console(self):
         """What the console said since the page was opened."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
@@ -85,11 +90,8 @@ class Page:
     def requests(self):
         """Addresses asked for since the page was opened, but its own and what it carries in itself."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        sent = [
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
+        sending = [each["params"] for each in events if each["method"] == "Network.requestWillBeSent"]
+        sent = [each["request"]["url"] for each in sending]
         assert self.path.as_uri() in sent  # else the log did not listen
         return [url for url in sent if not url.startswith((self.path.as_uri(), "data:", "blob:"))]
 

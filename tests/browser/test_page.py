@@ -61,9 +61,8 @@ def test_a_zoom_can_be_reset(page):
 
 def test_pointing_tells_name_values_and_deviation(page):
     page.run("document.querySelector('#figure-by-rate').scrollIntoView()")
-    page.run(
-        "Plotly.Fx.hover(document.querySelector('#figure-by-rate .plot'), [{curveNumber: 1, pointNumber: 2}])"
-    )
+    point = "[{curveNumber: 1, pointNumber: 2}]"
+    page.run(f"Plotly.Fx.hover(document.querySelector('#figure-by-rate .plot'), {point})")
     text = page.wait_for("return document.querySelector('#figure-by-rate .hoverlayer').textContent")
     assert text == "LRshare of flipped labels: 0.14accuracy: 0.664 ± 0.01"
 

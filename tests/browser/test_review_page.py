@@ -10,6 +10,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 
+ROLES = {"label": "income", "sensitive": "sex"}
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }}"
 
 
@@ -21,9 +22,7 @@ def place(tmp_path_factory):
     table[HOSTILE] = [f"{HOSTILE}{value}" for value in table.pop("job")]
     table["name"] = [f'=HYPERLINK("x{i}"),"{HOSTILE}' for i in range(500)]
     path = write_csv(folder / "people.csv", table)
-    tabular.review(path, label="income", sensitive="sex", rows=20, id_column="name").save(
-        folder / "review.html"
-    )
+    tabular.review(path, **ROLES, rows=20, id_column="name").save(folder / "review.html")
     return folder
 
 
@@ -78,9 +77,7 @@ def test_twenty_answers_by_keyboard_are_saved_and_trained_with(page, place):
     assert [line["verified_label"] for line in lines] == expected
     assert all(line["id"].startswith("'=HYPERLINK") for line in lines)
     answers = place / "downloads" / "review.csv"
-    found = tabular.train(
-        place / "people.csv", label="income", sensitive="sex", verified=answers
-    ).run.verified
+    found = tabular.train(place / "people.csv", **ROLES, verified=answers).run.verified
     assert (found["wrong"], found["unsure"]) == ((5, 19), 1)
 
 

@@ -45,9 +45,7 @@ def test_hostile_names_stay_text(page):
     assert HOSTILE in page.column("columns", 0)
     assert set(page.column("groups", 0)) == set(GROUPS.values())
     page.run("document.querySelectorAll('.folded').forEach((one) => (one.open = false))")
-    ticks = page.run(
-        "return [...document.querySelectorAll('#figure-rates .ytick text')].map((one) => one.textContent)"
-    )
+    ticks = page.texts("#figure-rates .ytick text")
     assert set(GROUPS.values()) <= set(ticks)
     for curve, group in ((1, "man"), (4, "woman")):
         point = f"[{{curveNumber: {curve}, pointNumber: 0}}]"
@@ -60,14 +58,10 @@ def test_hostile_names_stay_text(page):
 def test_the_first_screen_has_the_decision_the_chart_and_the_next_step(page):
     page.show(width=1280, scheme="light")
     for place in (".decision .gist", ".decision .line", "#figure-rates .plot"):
-        box = page.run(
-            "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return [box.top, box.bottom]",
-            place,
-        )
+        box = page.find(place).rect
+        box = box["y"], box["y"] + box["height"]
         assert 0 <= box[0] < box[1] <= 800
-    lines = page.run(
-        "return [...document.querySelectorAll('.decision .line')].map((line) => line.textContent)"
-    )
+    lines = page.texts(".decision .line")
     assert lines[0] in ("model.skops holds: the fair model.", "model.skops holds: the plain model.")
     assert lines[1].startswith("Next: ")
 
@@ -79,19 +73,15 @@ def test_the_page_is_short(page):
 
 
 def test_folded_charts_are_drawn_when_they_open(page):
-    drawn = (
-        "return [...document.querySelectorAll('.plot')].map((plot) => plot.querySelectorAll('.trace').length)"
-    )
     page.run("document.querySelectorAll('.folded').forEach((one) => (one.open = true))")
-    page.wait_for(f"{drawn}.every((count) => count >= 1)")
+    drawn = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('.trace'))"
+    page.wait_for(f"return {drawn}")
     page.run("document.querySelectorAll('.folded').forEach((one) => (one.open = false))")
 
 
 def test_suspects_are_row_numbers_that_come_in_pages(page):
     page.run("document.querySelectorAll('.folded').forEach((one) => (one.open = true))")
-    heads = page.run(
-        "return [...document.querySelectorAll('#table-suspects thead button')].map((head) => head.textContent)"
-    )
+    heads = page.texts("#table-suspects thead button")
     assert heads == ["row", "chance of another label"]
     shown = "return [...document.querySelectorAll('#table-suspects tbody tr')].filter((row) => !row.hidden).length"
     assert page.run(shown) == 20

@@ -31,15 +31,9 @@ def call(capsys):
 
 
 SYNTHETIC = ("--data", "synthetic", "--fairness", "demographic-parity", "--rate", "0")
+NHANES = "plain", "cleaning alone", "fairness alone", "fairsieve (both)", "Asian found"
 SHOWN = {
-    (): (
-        "plain",
-        "cleaning alone",
-        "fairness alone",
-        "fairsieve (both)",
-        "Asian found",
-        "Of 100 Asian people who are obese",
-    ),
+    (): (*NHANES, "Of 100 Asian people who are obese"),
     SYNTHETIC: ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"),
 }
 
@@ -80,13 +74,10 @@ def test_compare_lists_every_method(call):
 
 def test_completion_offers_commands_and_values():
     shell = {"_FAIRSIEVE_COMPLETE": "complete_bash"}
-    for words, number, expected in (
-        ("fairsieve tr", "1", ["train"]),
-        ("fairsieve train a.csv --small-groups m", "4", ["merge"]),
-        ("fairsieve compare --methods fairs", "3", ["fairsieve"]),
-    ):
-        asked = shell | {"COMP_WORDS": words, "COMP_CWORD": number}
-        assert run_python(FAIRSIEVE, env=asked).stdout.split() == expected
+    begun = {"tr": "train", "train a.csv --small-groups m": "merge", "compare --methods fairs": "fairsieve"}
+    for words, expected in begun.items():
+        asked = {"COMP_WORDS": f"fairsieve {words}", "COMP_CWORD": str(len(words.split()))}
+        assert run_python(FAIRSIEVE, env=shell | asked).stdout.split() == [expected]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])

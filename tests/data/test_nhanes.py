@@ -118,9 +118,8 @@ def test_half_of_the_people_can_be_exported_as_measured(tmp_path):
     said, measured, whole = (tmp_path / name for name in ("said.csv", "measured.csv", "whole.csv"))
     export_csv("nhanes", said, measured=measured)
     export_csv("nhanes", whole)
-    first, second, both = (
-        pd.read_csv(path, dtype=str, keep_default_na=False) for path in (said, measured, whole)
-    )
+    paths = said, measured, whole
+    first, second, both = (pd.read_csv(path, dtype=str, keep_default_na=False) for path in paths)
     assert len(first) == len(second) == 2481
     told, truth = both.drop(columns="truth"), both.assign(obese=both["truth"]).drop(columns="truth")
     assert len(pd.concat([first, told]).drop_duplicates()) == len(told.drop_duplicates())

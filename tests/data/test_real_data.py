@@ -87,13 +87,9 @@ def load_compas_lines(folder, *rows):
     return load_compas(folder, check=False)
 
 
-CUTS = [
-    *({"days_b_screening_arrest": days} for days in ("", "31", "-31")),
-    {"is_recid": "-1"},
-    {"c_charge_degree": "O"},
-    {"score_text": "N/A"},
-    {"race": "Hispanic"},
-]
+CUT = {"is_recid": "-1", "c_charge_degree": "O", "score_text": "N/A", "race": "Hispanic"}
+CUTS = [*({"days_b_screening_arrest": days} for days in ("", "31", "-31"))]
+CUTS += [{name: value} for name, value in CUT.items()]
 
 
 def test_rows_of_compas_that_are_left_out_and_brackets_of_priors(tmp_path):

@@ -58,13 +58,9 @@ def test_plain_regression_is_as_expected_on_clean_labels():
         assert [len(part) for part in (parts.train, parts.test, parts.validation)] == [2000, 1000, 200]
         model = LogisticRegression().fit(parts.train.features, parts.train.labels)
         guessed, groups = model.predict(parts.test.features), parts.test.groups
-        scores.append(
-            (
-                (guessed == parts.test.labels).mean(),
-                equalized_odds_disparity(parts.test.labels, guessed, sensitive_features=groups),
-                demographic_parity_disparity(parts.test.labels, guessed, sensitive_features=groups),
-            )
-        )
+        disparities = equalized_odds_disparity, demographic_parity_disparity
+        wide = [each(parts.test.labels, guessed, sensitive_features=groups) for each in disparities]
+        scores.append(((guessed == parts.test.labels).mean(), *wide))
     accuracy, odds, parity = np.mean(scores, axis=0)
     assert accuracy == pytest.approx(0.714, abs=0.01)
     assert odds == pytest.approx(0.24, abs=0.04)

@@ -81,18 +81,12 @@ def test_a_column_of_predictions_becomes_one_dimension(classes):
 @pytest.mark.parametrize("name", BOOSTERS)
 def test_native_categories_and_missing_values(name, classes):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "number": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400)),
-            "colour": pd.Categorical(rng.choice(["blue", "green", "red"], 400)),
-        }
-    )
-    options = {
-        "catboost": {"cat_features": ["colour"]},
-        "xgboost": {"enable_categorical": True, "tree_method": "hist"},
-        "lightgbm": {},
-        "hist_gradient_boosting": {"categorical_features": "from_dtype"},
-    }[name]
+    X = pd.DataFrame({"number": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400))})
+    X["colour"] = pd.Categorical(rng.choice(["blue", "green", "red"], 400))
+    by_name = {"catboost": {"cat_features": ["colour"]}, "lightgbm": {}}
+    by_name["xgboost"] = {"enable_categorical": True, "tree_method": "hist"}
+    by_name["hist_gradient_boosting"] = {"categorical_features": "from_dtype"}
+    options = by_name[name]
     y = X["colour"].astype(str).to_numpy() if classes == 3 else np.where(X["colour"] == "red", "good", "bad")
     y = np.where(rng.random(400) < 0.1, y[rng.permutation(400)], y)
     z = rng.choice(["f", "m"], 400)
@@ -120,9 +114,8 @@ EARLY = {
 TREES = {"catboost": "tree_count_", "xgboost": "best_iteration", "lightgbm": "best_iteration_"}
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The argument 'eval_set' is deprecated"
-)  # LightGBM's eval_y takes no texts
+# LightGBM's eval_y takes no texts.
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 @pytest.mark.parametrize("text_labels", [False, True], ids=["numbers", "texts"])
 @pytest.mark.parametrize("name", EARLY)
 def test_early_stopping_on_samples_that_are_passed_to_fit(name, text_labels):

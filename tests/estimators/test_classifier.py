@@ -124,9 +124,8 @@ def test_the_path_is_monotone_and_every_point_of_it_can_be_had(data):
         assert point.gap_ <= wanted
         able = model.path_[model.path_["gap"] <= wanted]
         assert point.path_.loc[model.path_["gap"] == point.gap_, "accuracy"].iloc[0] == able["accuracy"].max()
-        again = equalized_odds_disparity(
-            data.labels, point.predict(data.features), sensitive_features=data.groups, method="between_groups"
-        )
+        options = {"sensitive_features": data.groups, "method": "between_groups"}
+        again = equalized_odds_disparity(data.labels, point.predict(data.features), **options)
         assert again == pytest.approx(point.gap_, abs=1e-6)
     with pytest.raises(InvalidInputError, match="tolerance must be at least the smallest gap of the path"):
         model.at(tolerance=0.0)
@@ -145,9 +144,8 @@ def test_affine_columns_move_no_probability(column, shift, scale, clean_ratio):
     other = X.copy()
     other[:, column] = (X[:, column] + shift * X[:, column].std()) * scale
     options = {"clean_ratio": clean_ratio, "tolerance": 0.05}
-    one, two = (
-        fit_quietly(each, data.labels, data.groups, **options).predict_proba(each) for each in (X, other)
-    )
+    models = (fit_quietly(each, data.labels, data.groups, **options) for each in (X, other))
+    one, two = (model.predict_proba(each) for model, each in zip(models, (X, other), strict=True))
     assert np.abs(one - two).max() <= 1e-6
 
 
@@ -158,10 +156,8 @@ def test_numbers_of_accounts_are_a_column_as_any_other(clean_ratio):
     X, z = np.c_[rng.normal(size=(500, 2)), rng.integers(0, 2000, 500)], rng.integers(0, 2, 500)
     y = np.digitize(X[:, 0] + X[:, 2] / 500 + 0.5 * z + rng.normal(size=500), [2.0])
     far = X + np.array([0, 0, 10**12])
-    one, two = (
-        FairRobustClassifier(clean_ratio=clean_ratio, tolerance=0.05).fit(each, y, sensitive_features=z)
-        for each in (X, far)
-    )
+    settings = {"clean_ratio": clean_ratio, "tolerance": 0.05}
+    one, two = (FairRobustClassifier(**settings).fit(each, y, sensitive_features=z) for each in (X, far))
     milder = max(one.gap_, two.gap_) + 0.05
     pairs = [(one, two), (one.at(tolerance=milder), two.at(tolerance=milder))]
     pairs += [(one.plain_model_, two.plain_model_), *zip(one.path_models_, two.path_models_, strict=True)]
@@ -372,12 +368,10 @@ def test_bad_parameters_are_named_at_fit(data, options, message):
 
 def test_bad_data_is_named(data, fitted):
     X, y, z = data.features, data.labels, data.groups
-    for arguments, message in (
-        ((np.where(X > 2, np.nan, X), y, z), "NaN"),
-        (([["a"]] * len(y), y, z), "X must hold numbers; column 0 holds texts such as 'a'"),
-    ):
+    texts, told = [["a"]] * len(y), "X must hold numbers; column 0 holds texts such as 'a'"
+    for features, message in ((np.where(X > 2, np.nan, X), "NaN"), (texts, told)):
         with pytest.raises(ValueError, match=message):
-            FairRobustClassifier(clean_ratio=0.9).fit(*arguments)
+            FairRobustClassifier(clean_ratio=0.9).fit(features, y, z)
     with pytest.raises(ValueError, match="3 features"):
         fitted.predict(X[:, :2])
 
@@ -423,17 +417,14 @@ def test_ids_are_no_classes_and_overflowing_numbers_are_named(data):
     most=st.just(8),
 )
 @example(seed=1, samples=80, classes=3, clean_ratio=0.8, tolerance=0.05, most=200)  # as far as it goes
-def test_names_orders_constants_and_copies_move_no_probability(
-    seed, samples, classes, clean_ratio, tolerance, most
-):
+def test_names_orders_and_copies_move_no_probability(seed, samples, classes, clean_ratio, tolerance, most):
     """Numbers, categories with few values, columns that hold as many ones as another; a weight is so many copies."""
     rng = np.random.default_rng(seed)
     groups, half = rng.integers(0, 3, samples), np.arange(samples) % 2
     categories = [rng.integers(0, 2, samples), rng.permutation(half), rng.permutation(half)]
     X = np.c_[rng.normal(size=(samples, 2)) + 0.5 * groups[:, None], np.transpose(categories)]
-    labels = np.digitize(
-        X[:, 0] + X[:, 2] + 0.4 * groups + rng.normal(size=samples), [1.0, 2.0][: classes - 1]
-    )
+    scores = X[:, 0] + X[:, 2] + 0.4 * groups + rng.normal(size=samples)
+    labels = np.digitize(scores, [1.0, 2.0][: classes - 1])
     columns, rows = rng.permutation(5), rng.permutation(samples)
     weights = rng.integers(1, 4, samples)
     options = {"clean_ratio": clean_ratio, "tolerance": tolerance, "max_iter": most}
@@ -446,9 +437,8 @@ def test_names_orders_constants_and_copies_move_no_probability(
         model = fit_quietly(features, y, z, counted, **options)
         chances = expected.predict_proba(X if counted is not None else features)
         assert np.abs(model.predict_proba(features) - chances).max() <= 1e-6
-        assert (model.gap_, model.clean_ratio_) == pytest.approx(
-            (expected.gap_, expected.clean_ratio_), abs=1e-9
-        )
+        assert model.gap_ == pytest.approx(expected.gap_, abs=1e-9)
+        assert model.clean_ratio_ == pytest.approx(expected.clean_ratio_, abs=1e-9)
 
 
 @pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
@@ -459,10 +449,9 @@ def test_noise_in_the_last_digits_moves_no_probability(seed, clean_ratio):
     X = rng.normal(size=(600, 4)) + 0.5 * groups[:, None] * [1, 0, 1, 0]
     labels = X @ [1, 1, 0.5, 0] + 0.4 * groups + rng.logistic(size=600) > 0.5
     labels ^= rng.random(600) < 0.1
-    one, two = (
-        fit_quietly(X + noise, labels, groups, clean_ratio=clean_ratio).predict_proba(X)
-        for noise in (0, 1e-7 * rng.normal(size=X.shape))
-    )
+    moved = X + 1e-7 * rng.normal(size=X.shape)
+    models = (fit_quietly(each, labels, groups, clean_ratio=clean_ratio) for each in (X, moved))
+    one, two = (model.predict_proba(X) for model in models)
     assert one == pytest.approx(two, abs=1e-4)
 
 
@@ -473,9 +462,7 @@ def test_noise_in_the_last_digits_moves_no_probability(seed, clean_ratio):
     columns=st.integers(0, 3),
     clean_ratio=st.sampled_from(["auto", 0.9, 1.0]),
 )
-def test_people_who_are_alike_in_a_few_columns_are_predicted_as_well_as_the_path_says(
-    seed, samples, columns, clean_ratio
-):
+def test_people_who_are_alike_are_predicted_as_well_as_the_path_says(seed, samples, columns, clean_ratio):
     """None of the kinds is held out whole: the others say nothing about it."""
     rng = np.random.default_rng(seed)
     X, groups = np.c_[np.ones(samples), rng.integers(0, 2, (samples, columns))], rng.integers(0, 2, samples)
@@ -486,12 +473,10 @@ def test_people_who_are_alike_in_a_few_columns_are_predicted_as_well_as_the_path
 
 
 def test_weights_that_sum_to_less_than_the_rows_are_shares(data):
-    one, shares = (
-        fit_quietly(data.features, data.labels, data.groups, weights, tolerance=0.05)
-        for weights in (None, np.full(1500, 1 / 1500))
-    )
+    given = data.features, data.labels, data.groups
+    one, shares = (fit_quietly(*given, each, tolerance=0.05) for each in (None, np.full(1500, 1 / 1500)))
     assert shares.predict_proba(data.features) == pytest.approx(one.predict_proba(data.features), abs=1e-6)
-    assert fit_quietly(data.features, data.labels, data.groups, np.full(1500, 1e-9)).tolerance_ < 0.1
+    assert fit_quietly(*given, np.full(1500, 1e-9)).tolerance_ < 0.1
 
 
 @pytest.mark.parametrize("device", ["cuda", "gpu7"])
@@ -542,9 +527,8 @@ def test_rates_are_equal_at_the_threshold_that_predictions_use(data):
         model = fit(data, clean_ratio=1.0, tolerance=0.05, threshold=threshold)
         predicted = model.predict(data.features)
         assert np.array_equal(predicted == 1, model.predict_proba(data.features)[:, 1] > model.threshold_)
-        found = equalized_odds_disparity(
-            data.labels, predicted, sensitive_features=data.groups, method="between_groups"
-        )
+        options = {"sensitive_features": data.groups, "method": "between_groups"}
+        found = equalized_odds_disparity(data.labels, predicted, **options)
         assert found == pytest.approx(model.gap_, abs=0.01)
         assert model.gap_ <= 0.05
 

@@ -27,9 +27,8 @@ class Fitted(BaseEstimator):
         self.classes_, self.sensitive_values_ = np.array([0, 1]), ["a", "b", "c", "d"]
         self.effective_weights_ = np.linspace(0.2, 1.6, 8).reshape(2, 4)
         self.ratios_ = np.full((2, 4), 0.25)
-        self.path_ = pandas.DataFrame(
-            {"accuracy": [0.8, 0.799, 0.798], "gap": [0.3, 0.1, 0.02], "selected": [9, 9, 8]}
-        )
+        path = {"accuracy": [0.8, 0.799, 0.798], "gap": [0.3, 0.1, 0.02], "selected": [9, 9, 8]}
+        self.path_ = pandas.DataFrame(path)
         self.gap_ = 0.02
         return self
 
@@ -46,10 +45,8 @@ def in_view(axis, x, y):
 
 
 def test_trade_off_display_shows_accuracy_and_disparity_of_each_estimator(data):
-    models = {
-        "LR": LogisticRegression().fit(data.features, data.labels),
-        "constant": DummyClassifier().fit(data.features, data.labels),
-    }
+    models = {"LR": LogisticRegression(), "constant": DummyClassifier()}
+    models = {name: model.fit(data.features, data.labels) for name, model in models.items()}
     options = {"sensitive_features": data.groups, "fairness": "demographic_parity"}
     display = TradeoffDisplay.from_estimators(models, data.features, data.labels, **options, s=50)
     for place, model in enumerate(models.values()):
@@ -61,15 +58,12 @@ def test_trade_off_display_shows_accuracy_and_disparity_of_each_estimator(data):
     assert labels == [*models, "Pareto front"]
     assert display.ax_.get_xlabel() == "demographic parity disparity"
     assert display.figure_ is display.ax_.figure
-    again = TradeoffDisplay.from_predictions(
-        data.labels, {name: model.predict(data.features) for name, model in models.items()}, **options
-    )
+    guessed = {name: model.predict(data.features) for name, model in models.items()}
+    again = TradeoffDisplay.from_predictions(data.labels, guessed, **options)
     assert again.disparity.tolist() == display.disparity.tolist()
     # The intervals hold the values, and every end is in view.
-    for values, bounds in (
-        (display.accuracy, display.accuracy_interval),
-        (display.disparity, display.disparity_interval),
-    ):
+    for measure in ("accuracy", "disparity"):
+        values, bounds = getattr(display, measure), getattr(display, f"{measure}_interval")
         assert (bounds[:, 0] <= values).all()
         assert (values <= bounds[:, 1]).all()
     assert in_view(display.ax_, display.disparity_interval, display.accuracy_interval)

@@ -127,10 +127,8 @@ def test_folds_by_households_are_passed_as_rows(data):
 def test_probabilities_of_samples_in_several_folds_are_averaged(data):
     splitter = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = list(splitter.split(data.features))
-    both, *halves = (
-        fit(SieveClassifier(TREE, **(SHORT | {"cv": cv})), data)._points[0].probabilities
-        for cv in (splitter, folds[:3], folds[3:])
-    )
+    models = (fit(SieveClassifier(TREE, **SHORT, cv=cv), data) for cv in (splitter, folds[:3], folds[3:]))
+    both, *halves = (model._points[0].probabilities for model in models)
     assert both == pytest.approx(np.mean(halves, axis=0))
 
 

@@ -131,9 +131,7 @@ def test_labels_are_left_out_where_that_predicts_better(helps, seed, monkeypatch
     proposed = Cleaning(0.3, ~left_out, [~left_out] * 3)
     monkeypatch.setattr(sieve, "choose_cleaning", lambda *given: proposed)
     # An estimate that knows of no wrong label, as where they cannot be told.
-    monkeypatch.setattr(
-        sieve, "estimate_of", lambda checked, *given: estimate_of(unknowable(checked), *given)
-    )
+    monkeypatch.setattr(sieve, "estimate_of", lambda rows, *given: estimate_of(unknowable(rows), *given))
     model = SieveClassifier(clone(TREE).set_params(min_samples_leaf=10), tolerance=1.0, random_state=seed)
     model.fit(data.features, labels, sensitive_features=data.groups)
     assert (model.weights_[left_out] == 0).all() == helps

@@ -11,10 +11,8 @@ from fairsieve import FairRobustClassifier, FairRobustResampler, SieveClassifier
 
 CLASSIFIER = FairRobustClassifier(clean_ratio=0.95, random_state=0)
 SIEVE = SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2, random_state=0)
-RESAMPLERS = {
-    name: FairRobustResampler(estimator, random_state=0)
-    for name, estimator in {"classifier": CLASSIFIER, "sieve": SIEVE}.items()
-}
+NAMED = {"classifier": CLASSIFIER, "sieve": SIEVE}
+RESAMPLERS = {name: FairRobustResampler(each, random_state=0) for name, each in NAMED.items()}
 
 
 @pytest.mark.parametrize(

@@ -43,23 +43,15 @@ def test_score_is_the_negative_disparity(data, model, fairness, method):
 
 
 def test_positive_label_changes_equal_opportunity(data, model):
-    scores = [
-        fairness_scorer("equal_opportunity", pos_label=label)(
-            model, data.features, data.labels, sensitive_features=data.groups
-        )
-        for label in (0, 1)
-    ]
+    scorers = [fairness_scorer("equal_opportunity", pos_label=label) for label in (0, 1)]
+    given = model, data.features, data.labels
+    scores = [scorer(*given, sensitive_features=data.groups) for scorer in scorers]
     assert scores[0] != scores[1]
 
 
 def test_grid_search_passes_the_groups_to_the_scorer(data):
-    search = GridSearchCV(
-        DummyClassifier(random_state=0),
-        {"strategy": ["most_frequent", "uniform"]},
-        scoring=fairness_scorer(),
-        cv=3,
-        error_score="raise",
-    )
+    dummy, tried = DummyClassifier(random_state=0), {"strategy": ["most_frequent", "uniform"]}
+    search = GridSearchCV(dummy, tried, scoring=fairness_scorer(), cv=3, error_score="raise")
     search.fit(data.features, data.labels, sensitive_features=data.groups)
     assert search.best_params_ == {"strategy": "most_frequent"}  # a constant is fair
     assert search.best_score_ == 0
@@ -81,13 +73,9 @@ def test_the_metrics_work_in_a_metric_frame(data, model, fairness):
     age = np.where(rng.random(300) < 0.1, np.nan, rng.integers(0, 3, 300))
     sex, guessed = rng.choice(["f", "m"], 300), model.predict(data.features)
     metric = getattr(fairsieve, f"{fairness}_disparity")
-    frame = MetricFrame(
-        metrics={"accuracy": accuracy, "disparity": metric},
-        y_true=data.labels,
-        y_pred=guessed,
-        sensitive_features=sex,
-        sample_params={"disparity": {"sensitive_features": age}},
-    )
+    metrics, more = {"accuracy": accuracy, "disparity": metric}, {"disparity": {"sensitive_features": age}}
+    given = {"y_true": data.labels, "y_pred": guessed, "sensitive_features": sex}
+    frame = MetricFrame(metrics=metrics, **given, sample_params=more)
     for value in ("f", "m"):
         inside, there = sex == value, (sex == value) & ~np.isnan(age)
         expected = metric(data.labels[there], guessed[there], sensitive_features=age[there])

@@ -101,9 +101,8 @@ def test_weights_ratios_and_selection_obey_their_laws(seed, classes, groups, fai
     X = rng.normal(size=(90, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=90), [-0.5, 0.5][: classes - 1])
     z = rng.integers(0, groups, 90)
-    model = SieveClassifier(
-        TREE, fairness, clean_ratio=clean_ratio, tolerance=0.1, max_iter=4, cv=cv, random_state=seed
-    )
+    options = {"clean_ratio": clean_ratio, "cv": cv, "random_state": seed}
+    model = SieveClassifier(TREE, fairness, **options, tolerance=0.1, max_iter=4)
     model.fit(X, y, sensitive_features=z)
     assert classes == 2 or (model.weights_ >= 0).all()
     assert (model.ratios_ >= 0).all()
@@ -180,9 +179,8 @@ def test_fairer_than_the_plain_booster(booster, remaining, fairness, disparity):
         ours = model.fit(train.features, noisy, sensitive_features=train.groups).predict(test.features)
         assert (ours == test.labels).mean() > (theirs == test.labels).mean() - 0.03
         kept += model.is_plain_
-        assert model.is_plain_ or (
-            disparity(test.labels, ours, **groups) < remaining * disparity(test.labels, theirs, **groups)
-        )
+        wide, plain = (disparity(test.labels, each, **groups) for each in (ours, theirs))
+        assert model.is_plain_ or wide < remaining * plain
     assert kept <= (2 if booster is BOOSTER else 0)
 
 
@@ -200,11 +198,8 @@ def test_gaps_of_the_folds_that_point_in_different_directions_are_not_taken_for_
 
 @pytest.mark.parametrize("kind", ["sparse", "polars", "list"])
 def test_containers_give_the_same_model_as_arrays(data, fitted, kind):
-    X = {
-        "sparse": lambda: sparse.csr_matrix(data.features),
-        "polars": lambda: pl.DataFrame(data.features, schema=list("abc")),
-        "list": lambda: data.features.tolist(),
-    }[kind]()
+    kinds = {"sparse": sparse.csr_matrix, "polars": pl.DataFrame, "list": np.ndarray.tolist}
+    X = kinds[kind](data.features)
     model = SieveClassifier(TREE, **SHORT).fit(X, data.labels, sensitive_features=data.groups)
     assert model.weights_ == pytest.approx(fitted.weights_)  # sums of a sparse matrix round in another order
     assert model.predict(X).tolist() == fitted.predict(data.features).tolist()
@@ -232,11 +227,12 @@ def test_without_groups_the_gap_is_zero(data):
 def test_samples_of_weight_zero_are_left_out(data):
     weights = np.random.default_rng(0).integers(0, 3, 300)
     rows = np.flatnonzero(weights)
-    model = SieveClassifier(TREE, **SHORT)
-    whole, part = (
-        clone(model).fit(some.features, some.labels, sensitive_features=some.groups, sample_weight=own)
-        for some, own in ((data, weights), (data.take(rows), weights[rows]))
-    )
+
+    def fit(some, own):
+        options = {"sensitive_features": some.groups, "sample_weight": own}
+        return SieveClassifier(TREE, **SHORT).fit(some.features, some.labels, **options)
+
+    whole, part = fit(data, weights), fit(data.take(rows), weights[rows])
     assert whole.predict_proba(data.features).tolist() == part.predict_proba(data.features).tolist()
     assert whole.weights_[rows].tolist() == part.weights_.tolist()
     assert whole.suspects()["row"].tolist() == rows[part.suspects()["row"]].tolist()
@@ -255,13 +251,9 @@ def test_grid_search_passes_the_groups(data):
     with config_context(enable_metadata_routing=True):
         estimator = make_pipeline(StandardScaler(), LogisticRegression())
         model = SieveClassifier(estimator, **SHORT).set_fit_request(sensitive_features=True)
-        search = GridSearchCV(
-            model,
-            {"tolerance": [0.0, 0.1], "estimator__logisticregression__C": [0.1]},
-            scoring=fairness_scorer(with_accuracy=True),
-            cv=2,
-            error_score="raise",
-        )
+        tried = {"tolerance": [0.0, 0.1], "estimator__logisticregression__C": [0.1]}
+        scoring = fairness_scorer(with_accuracy=True)
+        search = GridSearchCV(model, tried, scoring=scoring, cv=2, error_score="raise")
         search.fit(data.features, data.labels, sensitive_features=data.groups)
     assert search.best_estimator_.ratios_.shape == (2, 2)
     assert search.best_estimator_.decision_function(data.features).shape == (300,)
@@ -322,9 +314,8 @@ def test_continuous_targets_are_refused(data, model, targets, message):
 
 def test_it_stops_within_its_tolerance_and_every_round_can_be_had():
     data = make_synthetic(2000, seed=0)
-    model = SieveClassifier(
-        LogisticRegression(), clean_ratio=1.0, tolerance=0.05, keep_path=True, cv=2, random_state=0
-    )
+    options = {"clean_ratio": 1.0, "tolerance": 0.05, "keep_path": True}
+    model = SieveClassifier(LogisticRegression(), **options, cv=2, random_state=0)
     model.fit(data.features, data.labels, sensitive_features=data.groups)
     assert model.stopped_ == "met"
     assert model.gap_ <= 0.05

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -15,10 +16,11 @@ def data():
     return make_synthetic(600, seed=0)
 
 
+SHORT = {"clean_ratio": 0.9, "max_iter": 2, "cv": 2, "random_state": 0}
+
+
 def fit(data, **settings):
-    model = SieveClassifier(
-        LogisticRegression(), clean_ratio=0.9, max_iter=2, cv=2, random_state=0, **settings
-    )
+    model = SieveClassifier(LogisticRegression(), **SHORT | settings)
     return model.fit(data.features, data.labels, sensitive_features=data.groups)
 
 
@@ -86,10 +88,7 @@ def test_the_classifier_alone_predicts_the_same(data, threshold, positive):
 
 
 def test_every_round_knows_its_own_suspects_and_rows(data):
-    model = SieveClassifier(
-        LogisticRegression(), clean_ratio=0.8, tolerance=0.0, max_iter=2, cv=2, keep_path=True, random_state=0
-    )
-    model.fit(data.features, data.labels, sensitive_features=data.groups)
+    model = fit(data, clean_ratio=0.8, tolerance=0.0, keep_path=True)
     assert len(model.path_) == 3
     for gap in model.path_["gap"]:
         point = model.at(tolerance=float(gap))
@@ -102,11 +101,9 @@ def test_every_round_knows_its_own_suspects_and_rows(data):
 
 
 def test_weights_that_sum_to_less_than_the_rows_are_shares_for_a_sieve_too(data):
-    fits = [
-        SieveClassifier(DecisionTreeClassifier(max_depth=3), random_state=0).fit(
-            data.features, data.labels, sensitive_features=data.groups, sample_weight=weights
-        )
-        for weights in (None, np.full(len(data), 1 / len(data)))
-    ]
+    model, fits = SieveClassifier(DecisionTreeClassifier(max_depth=3), random_state=0), []
+    for weights in (None, np.full(len(data), 1 / len(data))):
+        options = {"sensitive_features": data.groups, "sample_weight": weights}
+        fits.append(clone(model).fit(data.features, data.labels, **options))
     assert fits[0].tolerance_ == fits[1].tolerance_
     assert fits[0].path_["gap"].tolist() == pytest.approx(fits[1].path_["gap"].tolist(), abs=1e-9)

@@ -256,12 +256,9 @@ def test_a_pipeline_of_imbalanced_learn_passes_them_to_the_resampler():
         resampler = Resampler(random_state=0)
         wanted = {"sensitive_features": True, "verified_labels": True}
         resampler.set_fit_resample_request(**wanted).set_fit_request(**wanted)
-        search = GridSearchCV(
-            make_imbalanced_pipeline(resampler, LogisticRegression()),
-            {"logisticregression__C": [1.0]},
-            cv=2,
-            error_score="raise",
-        )
+        tried = {"logisticregression__C": [1.0]}
+        steps = make_imbalanced_pipeline(resampler, LogisticRegression())
+        search = GridSearchCV(steps, tried, cv=2, error_score="raise")
         search.fit(DATA.features, NOISY.labels, **CHECKED)
     fitted = search.best_estimator_
     assert fitted[0].estimator_.estimate_.verified.checked.sum() == 150

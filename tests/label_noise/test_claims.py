@@ -58,9 +58,8 @@ def runs():
             for table in TABLES:
                 data = table(seed)
                 noisy = flip(data, seed)
-                estimate = estimate_clean_ratio(
-                    data.features, noisy.labels, sensitive_features=data.groups, random_state=seed
-                )
+                given = {"sensitive_features": data.groups, "random_state": seed}
+                estimate = estimate_clean_ratio(data.features, noisy.labels, **given)
                 found[name].append((1 - noisy.flipped.mean(), estimate, noisy.flipped))
     return found
 

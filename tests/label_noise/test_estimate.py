@@ -222,9 +222,8 @@ def test_rates_come_out_right_where_each_class_becomes_sure_at_its_own_pace():
 @pytest.mark.parametrize("most", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("rate", [None, 0.1, 0.6])
 def test_every_judgement_has_a_sentence(disagree, unsure, most, rate):
-    model = (
-        None if rate is None else FlipModel(np.zeros((1, 1)), np.full((1, 2), logit(rate)), np.zeros((1, 2)))
-    )
+    zeros = np.zeros((1, 2))
+    model = None if rate is None else FlipModel(zeros[:, :1], zeros + logit(rate), zeros)
     told = _judge(RandomFlips(np.zeros((2, 1)), most, model, share=0.05, error=0.01, unsure=unsure), disagree)
     assert str(told).endswith(".")
     assert bool(told) == (told.kind in ("none_found", "at_random"))

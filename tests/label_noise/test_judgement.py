@@ -37,10 +37,9 @@ def people(rows: int, seed: int) -> Samples:
 
 
 def truth(models, others):
-    tables = [
-        count_table(others.cells.label_codes, others.groups, codes, *others.cells.shape)
-        for codes in (one.predict(others.features[:, own]) for one, own in models)
-    ]
+    guessed = [one.predict(others.features[:, own]) for one, own in models]
+    given = others.cells.label_codes, others.groups
+    tables = [count_table(*given, codes, *others.cells.shape) for codes in guessed]
     found = [disparity_from_table(table, NOTION) for table in tables]
     right = [accuracy_from_table(table) for table in tables]
     return np.array(found), float(found[1] - found[0]), float(right[1] - right[0])
@@ -51,10 +50,8 @@ def trial(rates, seed, rows=3000):
     data, others = people(rows, seed), people(20_000, seed + 1000)
     labels = flip_uniform(data, np.asarray(rates), seed=seed + 2000).labels if np.any(rates) else data.labels
     train, held_out = np.arange(rows // 3), np.arange(rows // 3, rows)
-    models = [
-        (LogisticRegression().fit(data.features[train][:, own], data.labels[train]), own)
-        for own in (np.arange(5), COLUMNS)
-    ]
+    X, y = data.features[train], data.labels[train]
+    models = [(LogisticRegression().fit(X[:, own], y), own) for own in (np.arange(5), COLUMNS)]
     estimate = estimate_clean_ratio(data.features, labels, sensitive_features=data.groups).take(held_out)
     codes = [one.predict(data.features[held_out][:, own]) for one, own in models]
     cells = data.with_labels(labels).take(held_out).cells
@@ -68,12 +65,8 @@ def holds(score, value):
 
 @pytest.fixture(scope="module")
 def trials():
-    by_kind = {
-        "none": np.zeros((2, 2)),
-        "random": np.full((2, 2), 0.12),
-        "by class": np.array([[0.15, 0.15], [0.03, 0.03]]),
-        "by group": np.array([[0.2, 0.03], [0.2, 0.03]]),
-    }
+    of_classes, of_groups = np.repeat([[0.15], [0.03]], 2, axis=1), np.tile([0.2, 0.03], (2, 1))
+    by_kind = {"none": 0.0, "random": np.full((2, 2), 0.12), "by class": of_classes, "by group": of_groups}
     return {kind: [trial(rates, seed) for seed in range(5)] for kind, rates in by_kind.items()}
 
 
@@ -82,10 +75,8 @@ def test_intervals_hold_what_is_true_for_right_labels(trials):
     for some in trials.values():
         for one in some:
             disparities, change, _ = one.true
-            levels += [
-                holds(each.disparity, value)
-                for each, value in zip(one.judged.models, disparities, strict=True)
-            ]
+            models = zip(one.judged.models, disparities, strict=True)
+            levels += [holds(each.disparity, value) for each, value in models]
             changes.append(holds(one.judged.change()["disparity"], change))
             given = one.judged.on_given_labels.models
             naive += [holds(each.disparity, value) for each, value in zip(given, disparities, strict=True)]
@@ -99,12 +90,9 @@ def test_no_claim_that_holds_is_false(trials):
     for some in trials.values():
         for one in some:
             _, change, accuracy = one.true
-            for claim, is_true in (
-                (one.judged.more_alike(0, 1), change < 0),
-                (one.judged.more_alike(1, 0), change > 0),
-                (one.judged.keeps_accuracy(0.02), accuracy >= -0.02),
-                (one.judged.keeps_accuracy(0.3), accuracy >= -0.3),
-            ):
+            claims = [(one.judged.more_alike(0, 1), change < 0), (one.judged.more_alike(1, 0), change > 0)]
+            claims += [(one.judged.keeps_accuracy(most), accuracy >= -most) for most in (0.02, 0.3)]
+            for claim, is_true in claims:
                 told += claim == "holds"
                 assert is_true or claim != "holds"
     assert told >= 20
@@ -128,9 +116,8 @@ def test_bounds_hold_a_gap_that_closes_below_the_highest_rates(rate):
     cells = Cells.of(given, group, classes=[0, 1], group_values=[0, 1])
     highest = np.array([[0.01, 0.01], [0.01, 0.3]])
     clear = Credibility(True, "no wrong labels were found.")
-    unknown = CleanRatioEstimate(
-        1.0, (0.8, 1.0), np.zeros((2, 2)), np.zeros((2, 2)), False, clear, np.eye(2)[given], cells
-    )
+    none = np.zeros((2, 2))
+    unknown = CleanRatioEstimate(1.0, (0.8, 1.0), none, none, False, clear, np.eye(2)[given], cells)
     judged = judge(cells, [right], NOTION, positive=1, estimate=replace(unknown, highest_rates=highest))
     [on_right_labels], [on_given_labels] = judged.models, judged.on_given_labels.models
     assert judged.basis == "bounds"
@@ -177,9 +164,8 @@ def test_verified_labels_come_first():
     noisy = flip_uniform(data, np.array([[0.2, 0.0], [0.2, 0.0]]), seed=5).labels
     checked = np.full(1500, None, dtype=object)
     checked[:300] = data.labels[:300]
-    estimate = estimate_clean_ratio(
-        data.features, noisy, sensitive_features=data.groups, verified_labels=checked, random_state=0
-    )
+    given = {"sensitive_features": data.groups, "verified_labels": checked}
+    estimate = estimate_clean_ratio(data.features, noisy, **given, random_state=0)
     codes = [(data.features[:, 0] > 0).astype(int), data.labels]
     judged = judge(data.with_labels(noisy).cells, codes, NOTION, positive=1, estimate=estimate)
     assert judged.basis == "verified labels"
@@ -250,9 +236,8 @@ def test_a_change_is_told_by_the_gaps_that_may_be_the_widest(before, after):
     true, told, covered = max(after) - max(before), 0, 0
     for _ in range(times):
         noise, draws = rng.normal(size=(3, 6)), rng.normal(size=(3, 400, 6))
-        both = [
-            error * (shared * part[0] + np.sqrt(1 - shared**2) * part[1:]) for part in (noise, draws)
-        ]  # what the two models share, and what each has of its own
+        # What the two models share, and what each has of its own.
+        both = [error * (shared * part[0] + np.sqrt(1 - shared**2) * part[1:]) for part in (noise, draws)]
         values = [np.array(gaps) + own for gaps, own in zip((before, after), both[0], strict=True)]
         pairs = [(value, value + again) for value, again in zip(values, both[1], strict=True)]
         low, high = bound_change_of_largest(*pairs[0], *pairs[1]).interval

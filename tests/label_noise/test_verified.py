@@ -20,14 +20,8 @@ NOISY = flip_weak_annotator(DATA, {0: 0.25, 1: 0.1}, seed=0)
 
 
 def estimate(labels, verified, data=DATA, **options):
-    return estimate_clean_ratio(
-        data.features,
-        labels,
-        sensitive_features=data.groups,
-        verified_labels=verified,
-        random_state=0,
-        **options,
-    )
+    options |= {"sensitive_features": data.groups, "verified_labels": verified, "random_state": 0}
+    return estimate_clean_ratio(data.features, labels, **options)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +50,8 @@ def test_intervals_of_the_flip_rates_hold_them_about_as_often_as_they_say():
     held = []
     for seed, by_people in np.ndindex(8, 2):
         data = make_synthetic(2000, seed=seed)
-        noisy = (
-            flip_weak_annotator(data, {0: 0.2, 1: 0.08}, seed=seed)
-            if by_people
-            else flip_uniform(data, 0.2, seed=seed)
-        )
+        flip, rates = (flip_uniform, 0.2) if not by_people else (flip_weak_annotator, {0: 0.2, 1: 0.08})
+        noisy = flip(data, rates, seed=seed)
         rates = estimate(noisy.labels, check_some(data, 400, seed), data).verified
         cells = data.cells
         for c, z in np.ndindex(2, 2):
@@ -87,9 +78,8 @@ def test_the_likeliest_share_of_wrong_labels_is_within_its_interval():
     """Also where one group alone was checked: the chances of the other say something else than the checks."""
     data = make_synthetic(800, seed=2)
     mine, flipped = data.groups == 1, np.random.default_rng(2).random(800) < 0.25
-    found = estimate(
-        np.where(mine & flipped, 1 - data.labels, data.labels), np.where(mine, data.labels, None), data
-    )
+    given, checked = data.labels ^ (mine & flipped), np.where(mine, data.labels, None)
+    found = estimate(given, checked, data)
     assert found.wrong.mean() < 1 - found.interval[1] <= found.share_wrong <= 1 - found.interval[0]
 
 
@@ -170,9 +160,8 @@ def test_the_interval_holds_the_truth_where_one_group_has_wrong_labels(checks):
         verified = np.full(1000, None, dtype=object)
         rows = rng.permutation(1000)[:checks]
         verified[rows] = truth[rows]
-        found = estimate_clean_ratio(
-            np.column_stack([income, debt]), truth ^ wrong, sensitive_features=old, verified_labels=verified
-        )
+        X, checked = np.column_stack([income, debt]), {"verified_labels": verified}
+        found = estimate_clean_ratio(X, truth ^ wrong, sensitive_features=old, **checked)
         held += found.interval[0] <= 1 - wrong.mean() <= found.interval[1]
     assert held >= 18
 
@@ -183,12 +172,8 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
     noisy = flip_margin(data, 0.2)
     model = FairRobustClassifier(random_state=0)
     with warnings.catch_warnings(action="ignore", category=FairsieveWarning):  # of the gap that is left
-        model.fit(
-            data.features,
-            noisy.labels,
-            sensitive_features=data.groups,
-            verified_labels=check_some(data, 100, seed=1),
-        )
+        given = {"sensitive_features": data.groups, "verified_labels": check_some(data, 100, seed=1)}
+        model.fit(data.features, noisy.labels, **given)
     assert model.estimate_.verified is not None
     plain = model.plain_model_.predict(test.features)
     assert model.score(test.features, test.labels) > np.mean(plain == test.labels) + 0.03
@@ -246,10 +231,9 @@ def test_equal_rows_checked_differently_are_a_warning():
     verified[:2] = [0, 1]
     groups = DATA.groups.copy()
     groups[:2] = 0
+    samples = Samples(features, labels, groups)
     with pytest.warns(FairsieveWarning, match="verified_labels contradict each other: 2 of 52 checked rows"):
-        estimate_clean_ratio(
-            features, labels, sensitive_features=groups, verified_labels=verified, random_state=0
-        )
+        estimate(labels, verified, samples)
 
 
 def problem(seed, rows, classes=2, groups=2, checked=None):
@@ -261,9 +245,8 @@ def problem(seed, rows, classes=2, groups=2, checked=None):
     true_class = np.repeat(wrong[:, None] / max(cells.shape[0] - 1, 1), cells.shape[0], axis=1)
     true_class[np.arange(rows), cells.label_codes] = 1 - wrong
     nothing = np.zeros(cells.shape)
-    return CleanRatioEstimate(
-        0.9, (0.8, 1.0), nothing, nothing, False, True, true_class, cells, verified_codes=checked
-    )
+    known = 0.9, (0.8, 1.0), nothing, nothing, False, True
+    return CleanRatioEstimate(*known, true_class, cells, verified_codes=checked)
 
 
 @settings(max_examples=50, deadline=None)

@@ -48,18 +48,12 @@ class Outline(HTMLParser):
 
 
 def document_of(text):
-    table = doc.Table(
-        "t", text, [doc.Column(text)], [[doc.Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)]]
-    )
+    cell = doc.Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)
+    table = doc.Table("t", text, [doc.Column(text)], [[cell]])
     series = doc.Series(text, ["c" + text], [1.0], labels=[text])
     figure = doc.Figure("f", text, [doc.Panel(text, text, "y" + text, [series])])
-    blocks = [
-        doc.Text(text),
-        doc.Verdict(text, "s" + text, None, text),
-        table,
-        figure,
-        doc.Facts(text, {text: text}),
-    ]
+    verdict, facts = doc.Verdict(text, "s" + text, None, text), doc.Facts(text, {text: text})
+    blocks = [doc.Text(text), verdict, table, figure, facts]
     return doc.Document(text, text, [doc.Section("s", text, blocks)])
 
 
@@ -76,9 +70,7 @@ def test_no_text_makes_a_tag_or_an_attribute(text):
     assert page.tags == Outline(rendered("x")).tags
     for tag in ("title", "h1", "figcaption", "dt", "dd"):
         assert page.texts[tag] == [text]
-    chart = re.findall(
-        r'<script type="application/json" class="chart">(.*?)</script>', shown, flags=re.DOTALL
-    )[0]
+    chart = re.search(r'<script type="application/json" class="chart">(.*?)</script>', shown)[1]
     assert not set(chart) & set("<>&'")
     assert not set(json.dumps(json.loads(chart), ensure_ascii=False)) & set("<>")  # nor in what Plotly reads
     assert html.unescape(json.loads(chart)["names"][0]).split() == html.unescape(html.escape(text)).split()
@@ -159,9 +151,8 @@ numbers = st.floats() | st.integers(-(10**12), 10**12)
 def test_charts_are_strict_json(points, name):
     x, y, deviation = ([point[i] for point in points] for i in range(3))
     figure = doc.Figure("f", "", [doc.Panel(name, name, name, [doc.Series(name, x, y, deviation=deviation)])])
-    ((panel,), names) = (
-        json.loads(json.dumps(doc.chart_data(figure), allow_nan=False))[key] for key in ("panels", "names")
-    )
+    chart = json.loads(json.dumps(doc.chart_data(figure), allow_nan=False))
+    (panel,), names = chart["panels"], chart["names"]
     assert not set(names[0]) & set("<>\n")
     assert len(doc.data_tables(figure)[0].rows) == len(points)
     for told, value in zip(panel["series"][0]["y"], y, strict=True):
@@ -179,18 +170,10 @@ def test_tables_beside_charts_have_a_row_for_each_point():
 
 def dumbbells():
     """Two groups, each before and after."""
-    series = [
-        doc.Series(
-            name,
-            [0.2 + i / 10, 0.4],
-            [i, i],
-            "dumbbell",
-            labels=("plain", "fair"),
-            x_interval=[(0.1, 0.4)] * 2,
-        )
-        for i, name in enumerate(("men", "women"))
-    ]
-    return doc.Figure("f", "Rates", [doc.Panel("Rate", "share", "group", series, (0, 1), ("men", "women"))])
+    names, ends = ("men", "women"), {"labels": ("plain", "fair"), "x_interval": [(0.1, 0.4)] * 2}
+    places = [([0.2 + i / 10, 0.4], [i, i], "dumbbell") for i in range(2)]
+    series = [doc.Series(name, *place, **ends) for name, place in zip(names, places, strict=True)]
+    return doc.Figure("f", "Rates", [doc.Panel("Rate", "share", "group", series, (0, 1), names)])
 
 
 def test_dumbbells_stand_in_a_table_with_both_ends():
@@ -203,12 +186,7 @@ def test_dumbbells_stand_in_a_table_with_both_ends():
 
 
 def test_groups_span_all_columns():
-    heads = [
-        doc.Column("a"),
-        doc.Column("b", group="g"),
-        doc.Column("c", group="g"),
-        doc.Column("d", group="h"),
-    ]
+    heads = [doc.Column(name, group=group) for name, group in (("a", ""), *zip("bcd", "ggh", strict=True))]
     assert doc.Table("t", "", heads, []).groups() == [("", 1), ("g", 2), ("h", 1)]
     assert doc.Table("t", "", heads[:1], []).groups() == []
     assert [column.full_title for column in heads] == ["a", "g: b", "g: c", "h: d"]

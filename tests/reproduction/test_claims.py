@@ -51,24 +51,17 @@ def few_epochs(monkeypatch):
 def test_nothing_is_run_twice_or_on_what_hyperparameters_were_chosen_on():
     results = Results([], SCOPE)
     every = collect_experiments(ITEMS.values())
-    names = [
-        fingerprint(job.work.args[0].run_settings(METHODS[job.experiment.method], job.seed))
-        for job in _run_jobs(every, results)
-    ]
+    jobs = [(job.work.args[0], METHODS[job.experiment.method], job.seed) for job in _run_jobs(every, results)]
+    names = [fingerprint(asked.run_settings(method, seed)) for asked, method, seed in jobs]
     assert len(set(names)) == len(names)
     for experiment in every:
         assert not set(Scope(seeds=50).seeds_for(experiment)) & set(sets.TUNING[experiment.data][0])
-    paced, tuned = (
-        {(job.experiment.data, job.experiment.method) for job in _tuning_jobs(every, results, pace=pace)}
-        for pace in (True, False)
-    )
+    jobs = (_tuning_jobs(every, results, pace=pace) for pace in (True, False))
+    paced, tuned = ({(job.experiment.data, job.experiment.method) for job in found} for found in jobs)
     assert {("adult", "lr"), ("compas", "itlm"), ("synthetic", "fairbatch"), ("adult", OURS)} <= paced
     assert {("adult", "fr-train"), ("compas", "surrogate-loss"), ("adult", OURS)} <= tuned
-    assert not {method for _, method in tuned} & {
-        "lr",
-        "itlm",
-        "fr-train-published",
-    }  # a pace is all that they have
+    # A pace is all that these have.
+    assert not {method for _, method in tuned} & {"lr", "itlm", "fr-train-published"}
 
 
 def test_the_default_pace_names_no_run_and_another_one_does():
@@ -112,12 +105,8 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
     monkeypatch.setattr(sets, "TUNING", {"synthetic": ((1000,), 2)})
     scope, experiment = Scope(seeds=2), Experiment("fairbatch", "synthetic", rate=0.2)
     steps = [step.title for step in reproduce([([experiment], Results([], scope))], path)]
-    assert steps == [
-        "synthetic, FB, choosing hyperparameters",
-        "synthetic, FB, choosing hyperparameters",
-        "synthetic, FB, seed 0",
-        "synthetic, FB, seed 1",
-    ]
+    parts = ["choosing hyperparameters"] * 2 + ["seed 0", "seed 1"]
+    assert steps == [f"synthetic, FB, {part}" for part in parts]
     pace, chosen, *runs = read_results(path)
     assert chosen["settings"]["tuning"]["rate"] == 0.1
     used = chosen["hyperparameters"] | chosen["settings"].get("pace", {})
@@ -138,10 +127,7 @@ def add_runs(results, experiment, **values):
             results.add(made | {"hyperparameters": chosen, "versions": {}})
         given = {}
     seeds = results.scope.seeds_for(experiment)
-    columns = {
-        name: np.broadcast_to(value, len(seeds)) if np.ndim(value) == 0 else value
-        for name, value in values.items()
-    }
+    columns = {name: np.resize(value, len(seeds)) for name, value in values.items()}
     for seed in seeds:
         mine = {name: float(value[seed]) for name, value in columns.items()}
         metrics = {"accuracy": 0.5, "equalized_odds": 0.1, "demographic_parity": 0.1, "kept": 0.8} | mine
@@ -260,16 +246,8 @@ def test_a_slope_is_decided_by_the_spread_of_slopes():
 )
 def test_an_open_claim_says_how_many_draws_would_decide_it(gains, every, beyond):
     """Twice as many as it says do, since single comparisons are corrected; a number that it does not say does not."""
-    claim = Claim(
-        "",
-        "",
-        "",
-        others=["fairbatch"],
-        measures=["accuracy"],
-        columns=["table1"],
-        every=every,
-        beyond=beyond,
-    )
+    asked = {"others": ["fairbatch"], "measures": ["accuracy"], "columns": ["table1"]}
+    claim = Claim("", "", "", **asked, every=every, beyond=beyond)
 
     def answer(times):
         results = Results([], Scope(method_seeds=dict.fromkeys((OURS, "fairbatch"), 5 * times)))

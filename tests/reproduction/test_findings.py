@@ -81,11 +81,8 @@ def told_ratios():
     for column, title in zip(sets.TABLE1, COLUMNS, strict=True):
         told = {dict(each.fixed)["clean_ratio"]: each for each in sets.clean_ratio_experiments(column)}
         cells = [pair_of(told[ratio], column.fairness) for ratio in (0.82, 0.86, 0.9)]
-        yield [
-            title.replace(" flips", ""),
-            pair_of(sets.column_experiment(sets.OURS, column), column.fairness),
-            *cells,
-        ]
+        ours = pair_of(sets.column_experiment(sets.OURS, column), column.fairness)
+        yield [title.replace(" flips", ""), ours, *cells]
 
 
 def by_rate():
@@ -116,10 +113,8 @@ def gains():
 
 def tables():
     """Yield the head and the rows of every table."""
-    yield (
-        ["claims of the paper", "", "hold", "do not hold", "inconclusive", "not comparable"],
-        [[title, str(len(found)), *count(found)] for title, found in counts()],
-    )
+    heads = ["claims of the paper", "", "hold", "do not hold", "inconclusive", "not comparable"]
+    yield heads, [[title, str(len(found)), *count(found)] for title, found in counts()]
     rows = []
     for title in ("LR", "ITLM", "the method", "FR-Train (ours)"):
         short = title.replace(" (ours)", "")
@@ -147,9 +142,8 @@ def tables():
 def written(heads, rows):
     """Write a table as the page has it; an empty cell is one space."""
     rules = ["---", *("---:" if heads[1:2] == [""] else "---" for _ in heads[1:])]
-    return "\n".join(
-        "|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in (heads, rules, *rows)
-    )
+    lines = [[f" {cell} |" if cell else " |" for cell in row] for row in (heads, rules, *rows)]
+    return "\n".join("|" + "".join(line) for line in lines)
 
 
 @pytest.mark.parametrize("place", range(7))
@@ -165,12 +159,9 @@ def test_the_claims_that_do_not_hold_are_told_with_their_numbers():
     for (text, where, _, told), row in zip(listed, failed, strict=True):
         assert (text, where) == (row["what it says"], row["where"])
         assert told.startswith(row["numbers"].rstrip("."))
-        for column, words in (
-            ("against FR-Train's published settings", "against FR-Train's published settings: "),
-            ("under the rules before", "under the rules before: "),
-        ):
-            assert (row[column] == "–") == (words not in told)
-            assert row[column] == "–" or words + row[column] in told
+        for column in ("against FR-Train's published settings", "under the rules before"):
+            assert (row[column] == "–") == (f"{column}: " not in told)
+            assert row[column] == "–" or f"{column}: {row[column]}" in told
 
 
 def sitting():
@@ -194,9 +185,8 @@ def sitting():
         kind = asked["method"], asked["data"], is_choice, rate, settings.get("history")
         paces.setdefault(kind, []).append((seconds / trainings, trainings))
         spent[is_slow] += seconds
-    quiet = sum(
-        np.quantile([pace for pace, _ in kind], 0.1) * sum(n for _, n in kind) for kind in paces.values()
-    )
+    kinds = [np.transpose(kind) for kind in paces.values()]
+    quiet = sum(np.quantile(pace, 0.1) * n.sum() for pace, n in kinds)
     return len(used), *(round(seconds / 60) for seconds in (sum(spent.values()), spent[True], quiet))
 
 
@@ -218,9 +208,8 @@ def ends():
 
 
 def test_the_other_rate_is_told_of_the_column_where_tuning_errs():
-    (column,) = (
-        each for each in paper_tables()["table7"].columns if "Male" in each.noise and each.fairness == EO
-    )
+    columns = paper_tables()["table7"].columns
+    (column,) = (each for each in columns if "Male" in each.noise and each.fairness == EO)
     other = (("learning_rate", 0.0001), ("step_size", 0.001))
     told = pair_of(sets.column_experiment(sets.OURS, column, fixed=other), EO)
     assert f"on the test splits, afterwards, .0001 has {told}." in " ".join(page().split())
@@ -228,13 +217,9 @@ def test_the_other_rate_is_told_of_the_column_where_tuning_errs():
 
 def test_later_methods_are_told_with_their_numbers():
     text = " ".join(page().split())
-    columns = [
-        f"{data}, {COLUMNS[place]}" for data, place in (("Synthetic", 0), ("Synthetic", 2), ("COMPAS", 0))
-    ]
-    peer, method, reweighted = (
-        row_of("rivals", name, "", columns)[1:]
-        for name in ("Group peer loss", "the method", "Learning to reweight")
-    )
+    columns = [f"Synthetic, {COLUMNS[0]}", f"Synthetic, {COLUMNS[2]}", f"COMPAS, {COLUMNS[0]}"]
+    names = "Group peer loss", "the method", "Learning to reweight"
+    peer, method, reweighted = (row_of("rivals", name, "", columns)[1:] for name in names)
     assert f"{' and '.join(peer[:2])} with EO, the method {' and '.join(method[:2])}" in text.replace("(", "")
     assert f"({reweighted[2]}, the method {method[2]}; label flips, EO)" in text
 

@@ -20,9 +20,7 @@ from fairsieve_reproduction.request import Request, Sitting
 from fairsieve_reproduction.statistics import MARGIN
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
-published = pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason="the records are part of the repository, not of the package"
-)
+published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the records are in the repository alone")
 
 
 def reproduce(*arguments):
@@ -37,9 +35,8 @@ def test_items_are_listed():
 
 
 def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "fairsieve_reproduction.experiments.QUICK_EPOCHS", dict.fromkeys(["synthetic", "compas", "adult"], 4)
-    )
+    few = dict.fromkeys(["synthetic", "compas", "adult"], 4)
+    monkeypatch.setattr("fairsieve_reproduction.experiments.QUICK_EPOCHS", few)
     arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
     run = Request.run
 
@@ -89,9 +86,8 @@ def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch
     page = re.sub(r"<[^>]*>|\s+", " ", (tmp_path / "reproduced" / "reproduction.html").read_text("utf-8"))
     with (PUBLISHED / "claims.csv").open(newline="", encoding="utf-8") as lines:
         open_ = [row for row in csv.DictReader(lines) if row["verdict"] == "inconclusive"]
-    assert re.search(
-        rf"\b{len(open_)} +claims are inconclusive", page
-    )  # and what is not comparable is not among them
+    # What is not comparable is not among them.
+    assert re.search(rf"\b{len(open_)} +claims are inconclusive", page)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -109,10 +105,8 @@ def test_bad_options_are_named_before_any_work(tmp_path, options, message):
 def test_at_most_a_fifth_of_the_published_choices_sit_at_an_end_of_their_grid():
     """The paper's own three candidates for its method are left out, and rates and lengths: of two, each is an end."""
     lines = (PUBLISHED / "records.jsonl").read_text().splitlines()
-    ends, unlike = (
-        [],
-        [],
-    )  # whether a choice is at an end, and whether the candidate next to it is clearly less fair
+    # Whether a choice is at an end, and whether the candidate next to it is clearly less fair.
+    ends, unlike = [], []
     for one in (json.loads(line) for line in lines if '"tuning":{' in line):
         chosen, grid = one["hyperparameters"], one["settings"]["grid"]
         if one["settings"]["tuning"]["method"] == "sample-selection":

@@ -66,12 +66,8 @@ def outcomes(plan, steps):
     for losses, signals in steps:
         plan.update(losses, signals[: len(plan.comparisons.targets)])
         batches = plan.batches()
-        yield (
-            plan.ratios.tobytes(),
-            torch.as_tensor(plan.indices).tolist(),
-            plan.counts.tolist(),
-            [batch.tolist() for batch in batches],
-        )
+        indices = torch.as_tensor(plan.indices).tolist()
+        yield plan.ratios.tobytes(), indices, plan.counts.tolist(), [batch.tolist() for batch in batches]
         plan.epoch += 1
 
 

@@ -45,9 +45,9 @@ def test_other_names_give_the_same_shares(table, size, data):
     """Other names for classes and groups give the same shares, to within the rounding of one sample."""
     ratios, counts = table
     rows, columns = (data.draw(shuffles(length)) for length in ratios.shape)
-    renamed = batch_shares(
-        ratios[rows][:, columns].copy(), counts.reshape(ratios.shape)[rows][:, columns].ravel(), size
-    ).reshape(ratios.shape)
+    other = np.ix_(rows, columns)
+    renamed = batch_shares(ratios[other], counts.reshape(ratios.shape)[other].ravel(), size)
+    renamed = renamed.reshape(ratios.shape)
     shares = batch_shares(ratios, counts, size).reshape(ratios.shape)[rows][:, columns]
     assert np.abs(renamed - shares).max() <= 1
     remainders = np.sort(literal_shares(ratios, counts, size) % 1)

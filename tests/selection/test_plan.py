@@ -16,9 +16,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_cells(rng, n=60, groups=2):
-    return Cells.of(
-        rng.integers(0, 2, n), rng.integers(0, groups, n), classes=[0, 1], group_values=range(groups)
-    )
+    known = {"classes": [0, 1], "group_values": range(groups)}
+    return Cells.of(rng.integers(0, 2, n), rng.integers(0, groups, n), **known)
 
 
 @st.composite
@@ -85,10 +84,8 @@ def test_a_plan_is_consistent_at_any_time(drawn):
         run(plan, rng, 1)
         assert (np.diff(plan.indices) > 0).all()
         assert len(plan.indices) <= (len(cells) if plan.epoch <= options["warmup_epochs"] else plan.budget)
-        assert (
-            plan.counts.tolist()
-            == np.bincount(cells.codes[plan.indices], minlength=plan.ratios.size).tolist()
-        )
+        counts = np.bincount(cells.codes[plan.indices], minlength=plan.ratios.size)
+        assert plan.counts.tolist() == counts.tolist()
         assert ((plan.ratios >= 0) & (plan.ratios <= 1)).all()
         assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
         if options["fairness"] is None or not options["step_size"]:
@@ -193,14 +190,8 @@ def test_held_out_gaps_move_the_power_of_their_class(gaps, tolerance):
     """Held-out gaps move the power of their class by even steps: down where the rarer group does worse, up where the
     other does; it rests within the tolerance, and returns where the weights cost accuracy."""
     cells = Cells.of([0, 0, 0, 1, 1, 1] * 10, [0, 1, 1] * 20)  # group 0 is the rarer one
-    options = {
-        "step_size": None,
-        "balance": 0.5,
-        "tolerance": tolerance,
-        "warmup_epochs": 2,
-        "epochs": 10,
-        "constrained": False,
-    }
+    options = {"step_size": None, "warmup_epochs": 2, "epochs": 10, "constrained": False}
+    options |= {"balance": 0.5, "tolerance": tolerance}
     plan = Plan(cells, 10, **options)
     plan.epoch, powers = 2, np.full(2, 0.5)
     for number, pair in enumerate(np.array(gaps) / 10):
@@ -247,9 +238,8 @@ def test_the_ratio_of_samples_without_a_group_stays(seed, fairness, groups):
     rng = np.random.default_rng(seed)
     cells = partly_grouped(rng, 60, groups)
     there = np.flatnonzero(cells.group_codes < groups)
-    named = Cells.of(
-        cells.label_codes[there], cells.group_codes[there], classes=[0, 1], group_values=range(groups)
-    )
+    known = {"classes": [0, 1], "group_values": range(groups)}
+    named = Cells.of(cells.label_codes[there], cells.group_codes[there], **known)
     options = {"fairness": fairness, "warmup_epochs": 0, "step_size": 0.01, "constrained": False}
     plan, other = Plan(cells, 10, **options), Plan(named, 10, **options)
     share, start, other_start = plan.ratios[:, -1].copy(), plan.ratios.copy(), other.ratios.copy()
@@ -265,9 +255,8 @@ def test_the_ratio_of_samples_without_a_group_stays(seed, fairness, groups):
 
 
 def test_a_plan_that_believes_nothing_goes_on_from_its_state():
-    plan, resumed = (
-        Plan(Cells.of([0, 1] * 4, list("aabb") * 2), 4, clean_ratio="auto", warmup_epochs=0) for _ in range(2)
-    )
+    cells = Cells.of([0, 1] * 4, list("aabb") * 2)
+    plan, resumed = (Plan(cells, 4, clean_ratio="auto", warmup_epochs=0) for _ in range(2))
     plan.update(np.ones(8))
     resumed.load_state_dict(plan.state_dict())
     assert resumed.indices.tolist() == plan.indices.tolist()

@@ -105,9 +105,7 @@ def kill_trainings(scale: float, chance: random.Random) -> Outcome:
                     outcome.counts[f"{name}, stopped"] += 1
                 same = (folder / "result").exists() and (folder / "result").read_bytes() == whole
                 outcome.counts[f"{name}, ended with the same bits"] += same
-                outcome.check(
-                    same, f"{name} that was stopped ends with the same bits: {program.printed[-400:]}"
-                )
+                outcome.check(same, f"{name}, stopped, ends with the same bits: {program.printed[-400:]}")
         outcome.faults += killed
     return outcome
 
@@ -143,9 +141,8 @@ def stop_commands(scale: float, chance: random.Random) -> Outcome:
             for _ in range(2):  # the first one warms the disk's cache
                 _clear(folder)
                 program, began = start(words, folder), time.monotonic()
-                outcome.check(
-                    program.wait(600) == 0, f"{name} succeeds undisturbed: {program.printed[-300:]}"
-                )
+                done = program.wait(600) == 0
+                outcome.check(done, f"{name} succeeds undisturbed: {program.printed[-300:]}")
                 seconds = time.monotonic() - began
             whole = read_results(folder / "work")
             for number in range(max(3, int(12 * scale))):
@@ -153,14 +150,11 @@ def stop_commands(scale: float, chance: random.Random) -> Outcome:
                 _clear(folder)
                 _stop(outcome, name, words, folder, kind, chance.uniform(0, 0.9) * seconds)
                 again = start([*words, "--force"] if name != "compare" else words, folder)
-                outcome.check(
-                    again.wait(600) == 0, f"{name} succeeds after {kind.name}: {again.printed[-300:]}"
-                )
+                done = again.wait(600) == 0
+                outcome.check(done, f"{name} succeeds after {kind.name}: {again.printed[-300:]}")
                 found = read_results(folder / "work")
                 other = [key for key in whole.keys() | found.keys() if whole.get(key) != found.get(key)]
-                outcome.check(
-                    not other, f"{name} ends with the same files after {kind.name}, but for {other}"
-                )
+                outcome.check(not other, f"{name} ends with the same files after {kind.name}: {other}")
                 outcome.counts[f"{name}, same files"] += not other
     return outcome
 
@@ -180,9 +174,8 @@ def _stop(
     outcome.faults += 1
     outcome.counts[f"{name}, {kind.name}"] += 1
     late = status in (0, -kind) and any((folder / "work").iterdir())
-    outcome.check(
-        status == SIGNALS[kind] or late, f"{name} exits with {SIGNALS[kind]}, not {status}: {said[-300:]}"
-    )
+    kept, wanted = status == SIGNALS[kind] or late, SIGNALS[kind]
+    outcome.check(kept, f"{name} exits with {wanted}, not {status}: {said[-300:]}")
     outcome.check("Traceback" not in said, f"{name} prints no traceback after {kind.name}: {said[-300:]}")
     alone = is_alone(program.process.pid, 30)  # a worker that just starts sees only then that it is alone
     outcome.check(alone, f"{name} leaves no worker after {kind.name}")
@@ -311,9 +304,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     names = [program.__name__ for program in PROGRAMS]
     parser.add_argument("names", nargs="*", choices=[*names, []], help="what to run; everything by default")
-    parser.add_argument(
-        "--scale", type=float, default=1.0, help="how many faults, as a share of the usual number"
-    )
+    parser.add_argument("--scale", type=float, default=1.0, help="how many faults: a share of the usual")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     broken = 0

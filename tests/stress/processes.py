@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = os.environ | {
-    "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}:{ROOT / 'examples'}",
-    "OMP_NUM_THREADS": "1",
-}
+SOURCES = f"{ROOT / 'src'}:{ROOT}:{ROOT / 'examples'}"
+ENVIRONMENT = os.environ | {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1"}
 
 
 @dataclass
@@ -117,11 +115,8 @@ def is_alone(group: int, seconds: float) -> bool:
 
 def read_results(folder: Path) -> dict[str, object]:
     """Return what two equal runs write the same, by the name of the file: all but seconds."""
-    return {
-        str(path.relative_to(folder)): _without_seconds(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): _without_seconds(path) for path in files}
 
 
 def _without_seconds(path: Path) -> object:

@@ -52,9 +52,8 @@ def flip_by_feature(samples, rates, *, seed, feature=None):
     rank = np.empty(len(samples))
     rank[np.lexsort((order, features[:, feature]))] = (np.arange(len(samples)) + 1.0) / len(samples)
     chosen = _draw(samples, rates, rank**4, rng)
-    return flipped_to(
-        samples, chosen, (codes[chosen] + rng.integers(1, max(2, classes), len(chosen))) % classes
-    )
+    steps = rng.integers(1, max(2, classes), len(chosen))
+    return flipped_to(samples, chosen, (codes[chosen] + steps) % classes)
 
 
 def _standard(samples):

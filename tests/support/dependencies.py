@@ -68,10 +68,8 @@ def licence_of(name: str) -> str:
     prefix = "License :: OSI Approved :: "
     classifiers = [c.removeprefix(prefix) for c in about.get_all("Classifier") or [] if c.startswith(prefix)]
     files = metadata.distribution(name).files or []
-    texts = [
-        about.get("License"),
-        *(file.read_text() for file in files if file.name in about.get_all("License-File", [])),
-    ]
+    named = about.get_all("License-File", [])
+    texts = [about.get("License"), *(file.read_text() for file in files if file.name in named)]
     first_lines = [text.strip().splitlines()[0] for text in texts if text and text.strip()]
     told = classifiers or first_lines[:1] or ["unknown"]
     return " AND ".join(SAID.get(one, one) for one in told)

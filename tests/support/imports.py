@@ -38,11 +38,8 @@ def files_that_cannot_be_imported(root: Path) -> list[str]:
             return True
         return any(fails(found) for name in names for found in _our_files(root, name) if found != path)
 
-    files = [
-        *root.glob("tests/**/*.py"),
-        *root.glob("src/fairsieve/**/*.py"),
-        *root.glob("reproduction/**/*.py"),
-    ]
+    folders = "tests", "src/fairsieve", "reproduction"
+    files = [path for folder in folders for path in root.glob(f"{folder}/**/*.py")]
     left_out = RUN_WITH_EVERYTHING if "torch" in missing else ()
     names = {path.relative_to(root).as_posix(): path for path in files}
     return [name for name, path in names.items() if name.startswith(left_out) or fails(path)]

@@ -92,9 +92,8 @@ def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, b
                 outputs = 2 * model(x).squeeze(1)
                 losses = F.binary_cross_entropy_with_logits(outputs, y, reduction="none").numpy()
             inside = np.isin(np.arange(len(labels)), chosen)
-            means = np.array(
-                [[losses[cells[a, b][inside[cells[a, b]]]].mean() for b in (0, 1)] for a in (0, 1)]
-            )
+            kept = {cell: rows[inside[rows]] for cell, rows in cells.items()}
+            means = np.array([[losses[kept[a, b]].mean() for b in (0, 1)] for a in (0, 1)])
             gaps = means[:, 1] - means[:, 0]
             worst = int(np.abs(gaps).argmax())
             ratios[worst, 1] = np.clip(ratios[worst, 1] + step * np.sign(gaps[worst]), 0, 1)

@@ -57,22 +57,14 @@ def by_rate() -> doc.Figure:
 
 def trade_off() -> doc.Figure:
     """Points with both deviations, a front, and bars."""
-    points = [
-        doc.Series(
-            name, [disparity], [accuracy], "points", [0.008], [0.012], ["five seeds"], look=LOOKS[name]
-        )
-        for name, (accuracy, disparity) in VALUES.items()
-    ]
+    rest = "points", [0.008], [0.012], ["five seeds"]
+    points = [doc.Series(name, [y], [x], *rest, look=LOOKS[name]) for name, (x, y) in VALUES.items()]
     front = doc.Series("Pareto front", [0.041, 0.060], [0.506, 0.726], dashed=True)
     sizes = ["woman, 0", "woman, 1", "man, 0", "man, 1"]
-    bars = [
-        doc.Series("all samples", sizes, [658, 373, 2137, 2110], "bars"),
-        doc.Series("kept", sizes, [600, 310, 1980, 1870], "bars", deviation=[20, 15, 40, 60]),
-    ]
-    panels = [
-        doc.Panel("Trade-off", "EO disparity", "accuracy", [*points, front]),
-        doc.Panel("Cells", "cell", "samples", bars),
-    ]
+    kept = doc.Series("kept", sizes, [600, 310, 1980, 1870], "bars", deviation=[20, 15, 40, 60])
+    bars = [doc.Series("all samples", sizes, [658, 373, 2137, 2110], "bars"), kept]
+    first = doc.Panel("Trade-off", "EO disparity", "accuracy", [*points, front])
+    panels = [first, doc.Panel("Cells", "cell", "samples", bars)]
     return doc.Figure("trade-off", "Figure B. Accuracy against disparity, and who is kept", panels)
 
 

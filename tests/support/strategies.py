@@ -83,9 +83,8 @@ def predictions(draw, classes=2, groups=3):
     """Labels, predictions, groups and weights, in which every group has every label."""
     n = draw(st.integers(0, 40))
     sure = [(y, z) for y in range(classes) for z in range(groups)]
-    rest = draw(
-        st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n)
-    )
+    cell = st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1))
+    rest = draw(st.lists(cell, min_size=n, max_size=n))
     labels, columns = zip(*(sure + rest), strict=True)
     guessed = draw(st.lists(st.integers(0, classes - 1), min_size=len(labels), max_size=len(labels)))
     weights = draw(st.lists(st.integers(1, 9), min_size=len(labels), max_size=len(labels)))

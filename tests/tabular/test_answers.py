@@ -25,8 +25,10 @@ row,id,given_label,verified_label,sampling_weight,row_checksum
 """
 
 
-def odd_table(count=60):
-    """A CSV file with values of many kinds."""
+@pytest.fixture
+def odd(tmp_path):
+    """A CSV file with values of many kinds, and the sheet of version 0.1."""
+    count = 60
     columns = {
         "id": [f"{7 + 3 * i:05d}" for i in range(count)],
         "age": ["?" if i % 13 == 5 else str(18 + 7 * i % 50) for i in range(count)],
@@ -38,11 +40,8 @@ def odd_table(count=60):
         "sex": ["woman" if i % 2 else "man" for i in range(count)],
         "grade": [str(i * i % 7 % 2) for i in range(count)],
     }
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return stream.getvalue()
+    (tmp_path / "old.csv").write_text(OLD_SHEET, encoding="utf-8")
+    return write_csv(tmp_path / "odd.csv", columns), tmp_path / "old.csv"
 
 
 def left(data, *sheets, label="income", rows=1000):
@@ -103,17 +102,13 @@ def test_a_wrong_answer_is_an_error_that_names_it(table, write, verified, change
         left(table[0], write(verified, **changes))
 
 
-def test_contradictory_answers_are_refused(table, write):
-    first, second = write(["high"], name="a.csv"), write(["low"], name="b.csv")
-    with pytest.raises(InvalidInputError, match=r"row 2 of people.csv is 'high' in a.csv and 'low' in b.csv"):
-        left(table[0], first, second)
-
-
-def test_a_row_listed_twice_with_two_weights_is_refused(table, write):
-    first, second = write(["high"], name="a.csv"), write(["high"], name="b.csv", sampling_weight={0: "2"})
-    message = (
-        r"give each row one sampling_weight; row 2 of people.csv is 1.5 in a.csv and 2.0 in b.csv: keep one"
-    )
+@pytest.mark.parametrize(("verified", "changes", "message"), [
+    (["low"], {}, "row 2 of people.csv is 'high' in a.csv and 'low' in b.csv"),
+    (["high"], {"sampling_weight": {0: "2"}},
+     "give each row one sampling_weight; row 2 of people.csv is 1.5 in a.csv and 2.0 in b.csv: keep one"),
+])  # fmt: skip
+def test_answers_that_contradict_those_of_another_file_are_refused(table, write, verified, changes, message):
+    first, second = write(["high"], name="a.csv"), write(verified, name="b.csv", **changes)
     with pytest.raises(InvalidInputError, match=message):
         left(table[0], first, second)
     assert 2 not in left(table[0], first, first)
@@ -131,17 +126,12 @@ def test_answers_from_another_table_are_refused(write, tmp_path):
         left(other, write(["high", "low", "high"]))
 
 
-def test_answers_that_were_filled_in_for_version_0_1_are_read(tmp_path):
-    data, sheet = tmp_path / "odd.csv", tmp_path / "old.csv"
-    data.write_text(odd_table(), encoding="utf-8")
-    sheet.write_text(OLD_SHEET, encoding="utf-8")
-    assert left(data, sheet, label="grade") == set(range(2, 62)) - {48, 42, 23, 52, 45}
+def test_answers_that_were_filled_in_for_version_0_1_are_read(odd):
+    assert left(*odd, label="grade") == set(range(2, 62)) - {48, 42, 23, 52, 45}
 
 
-def test_answers_follow_their_rows_from_a_file_to_a_data_frame_and_back(tmp_path):
-    data, sheet = tmp_path / "odd.csv", tmp_path / "old.csv"
-    data.write_text(odd_table(), encoding="utf-8")
-    sheet.write_text(OLD_SHEET, encoding="utf-8")
+def test_answers_follow_their_rows_from_a_file_to_a_data_frame_and_back(odd, tmp_path):
+    data, sheet = odd
     frame = pd.read_csv(data)
     assert left(frame, sheet, label="grade") == set(range(60)) - {46, 40, 21, 50, 43}
     own = tabular.review(frame, label="grade", sensitive="sex", rows=4).save(tmp_path / "frame.html")

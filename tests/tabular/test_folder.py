@@ -39,13 +39,12 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
 
 def contents(folder):
     """Everything in a folder but the files of a run: what files hold and where links lead."""
-    return {
-        str(path.relative_to(folder)): path.readlink()
-        if path.is_symlink()
-        else path.is_file() and path.read_bytes()
-        for path in folder.rglob("*")
-        if path.parent != folder or path.name not in FILES
-    }
+
+    def content(path):
+        return path.readlink() if path.is_symlink() else path.is_file() and path.read_bytes()
+
+    others = [path for path in folder.rglob("*") if path.parent != folder or path.name not in FILES]
+    return {str(path.relative_to(folder)): content(path) for path in others}
 
 
 @given(

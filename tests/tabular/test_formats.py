@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
+ROLES = {"label": "paid", "sensitive": "sex"}
 ROWS = 240
 RNG = np.random.default_rng(0)
 VALUES = RNG.integers(100, 999, ROWS) / 100  # two decimals, and none is whole
@@ -43,9 +44,7 @@ def models(tmp_path_factory):
     for name, text_of in WRITTEN.items():
         data = write(folder / f"{name}.csv", map(text_of, VALUES))
         dates = {"dates": "x"} if name == "date" else {}
-        result = tabular.train(
-            data, label="paid", sensitive="sex", clean_ratio=0.95, max_iter=2, test=0.3, **dates
-        )
+        result = tabular.train(data, **ROLES, clean_ratio=0.95, max_iter=2, test=0.3, **dates)
         found[name] = result.save(folder / name), data
     return found
 
@@ -82,9 +81,7 @@ def test_a_table_that_contradicts_training_is_refused(models, tmp_path, learnt, 
     run, data = models[learnt]
     other = write(tmp_path / "other.csv", map(WRITTEN[given], VALUES))
     dates = {"dates": "x"} if learnt == "date" else {}
-    again = {
-        "label": "paid", "sensitive": "sex", "clean_ratio": 0.95, "max_iter": 2, "test_file": other, **dates,
-    }  # fmt: skip
+    again = {**ROLES, "clean_ratio": 0.95, "max_iter": 2, "test_file": other, **dates}
     with pytest.raises(InvalidInputError, match=message):
         tabular.predict(run, other) if way == "predict" else tabular.train(data, **again)
 
@@ -93,9 +90,7 @@ def test_a_table_that_contradicts_training_is_refused(models, tmp_path, learnt, 
 @given(
     st.lists(st.integers(1000, 9999), min_size=1, max_size=6), st.sampled_from([2, 3]), st.sampled_from(",.")
 )
-def test_numbers_of_any_number_of_decimals_mean_what_they_meant(
-    models, tmp_path_factory, values, decimals, mark
-):
+def test_numbers_of_any_decimals_mean_what_they_meant(models, tmp_path_factory, values, decimals, mark):
     """Trained on two decimals behind a comma; three of them are no thousands, or somebody has to say so."""
     run, _ = models["comma" if mark == "," else "point"]
     numbers = [value / 1000 for value in values]

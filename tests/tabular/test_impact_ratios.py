@@ -17,13 +17,8 @@ COUNTS = st.tuples(st.integers(0, 60), st.integers(1, 60)).map(lambda pair: (min
 def people(seed=0):
     """600 people, of whom women and Blue ones are selected less; 6 are Grey; 4 do not say who they are."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "sex": np.repeat(["Female", "Male"], 300),
-            "race": np.tile(["Blue", "Green"], 300).astype(object),
-            "skill": rng.normal(size=600),
-        }
-    )
+    frame = pd.DataFrame({"sex": np.repeat(["Female", "Male"], 300), "skill": rng.normal(size=600)})
+    frame["race"] = np.tile(["Blue", "Green"], 300).astype(object)
     frame.loc[:5, "race"] = "Grey"
     frame.loc[6:9, "race"] = None
     chance = 0.3 + 0.2 * (frame["sex"] == "Male") + 0.1 * (frame["race"] == "Green")

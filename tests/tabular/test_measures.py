@@ -44,11 +44,8 @@ def test_rates_are_those_of_literal_loops(classes):
     found = audited(frame, positive="b" if classes == 2 else None).metrics
     rates = {(one["group"], one["measure"], one["label"]): one for one in found["rates"]}
     for group in ("men", "women", "(no group)"):
-        mine = [
-            (label, guess)
-            for label, guess, own in zip(frame["y"], frame["guess"], frame["sex"], strict=True)
-            if (own if isinstance(own, str) else "(no group)") == group
-        ]
+        rows = frame[frame["sex"].fillna("(no group)") == group]
+        mine = list(zip(rows["y"], rows["guess"], strict=True))
         expected = {("accuracy", None): share(y == p for y, p in mine)}
         for label in ("b",) if classes == 2 else NAMES:
             expected["selection_rate", label] = share(p == label for _, p in mine)
@@ -99,10 +96,11 @@ def test_calibration_is_that_of_scikit_learn():
         assert one["observed"]["value"] == pytest.approx(hits.mean())
         parts = np.digitize(mine["score"], edges[1:-1])
         assert [part["observed"]["total"] for part in one["bins"]] == np.bincount(parts).tolist()
-    together = [
-        sum(part["hits"] for part in parts) / sum(part["total"] for part in parts)
-        for parts in zip(*([part["observed"] for part in one["bins"]] for one in found), strict=True)
+    counts = [
+        [(part["observed"]["hits"], part["observed"]["total"]) for part in one["bins"]] for one in found
     ]
+    hits, totals = np.sum(counts, axis=0).T
+    together = hits / totals
     shares, _ = calibration_curve(frame["y"] == "b", frame["score"], n_bins=10, strategy="quantile")
     np.testing.assert_allclose(together, shares)
 
@@ -160,11 +158,8 @@ def test_labels_that_are_told_apart_perfectly_are_measured():
 
 def test_the_interval_of_the_auc_is_delongs():
     result = trained(made(2), positive="b", tolerance=0.5, test=0.2)
-    (everyone,) = (
-        one[result.run.choice.stored]
-        for one in result.metrics["quality"]
-        if (one["measure"], one["group"]) == ("auc", "everyone")
-    )
+    quality = {(one["measure"], one["group"]): one for one in result.metrics["quality"]}
+    everyone = quality["auc", "everyone"][result.run.choice.stored]
     test = made(2).iloc[result.run.problem.test.rows]
     scores = tabular.predict(result, test, probabilities=True).chances["b"]
     high, low = scores[test["y"] == "b"], scores[test["y"] == "a"]
@@ -183,16 +178,14 @@ def test_a_change_is_the_difference_and_of_few_people_never_certain():
         change = found["change"][name]
         assert change["value"] == pytest.approx(found["fair"][name]["value"] - found["plain"][name]["value"])
     low, high = found["change"]["accuracy"]["interval"]
-    assert (
-        low < found["change"]["accuracy"]["value"] < high
-    )  # nobody of 300 may change, and some of many more
+    # Nobody of 300 may change, and some of many more.
+    assert low < found["change"]["accuracy"]["value"] < high
 
 
 def cells_and_copies():
     """Labels and groups of some rows, and which of them are copies."""
-    codes = st.lists(
-        st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(1, 3)), min_size=8, max_size=60
-    )
+    row = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(1, 3))
+    codes = st.lists(row, min_size=8, max_size=60)
     return codes.map(
         lambda rows: (
             np.array([label for label, _, count in rows for _ in range(count)]),

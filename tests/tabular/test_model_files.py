@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from tests.bad_input.test_model_files import load
 from tests.support.people import people, write_csv
 from tests.support.programs import run_python
 
@@ -16,11 +17,6 @@ from fairsieve import tabular
 @pytest.fixture
 def folder(trained, tmp_path):
     return trained.save(tmp_path / "run")
-
-
-def load(folder):
-    file = folder / "model.skops"
-    return skops.io.load(file, trusted=skops.io.get_untrusted_types(file=file))
 
 
 def test_it_holds_scikit_learns_types_only(folder):
@@ -77,17 +73,9 @@ def stored(request, tmp_path_factory):
     table["flag"] = [("True", "False", "")[row % 3] for row in range(400)]
     table["kind"] = [("1", "2", "3")[row % 3] for row in range(400)]
     path = write_csv(folder / "people.csv", table)
-    result = tabular.train(
-        path,
-        label="income",
-        sensitive="sex",
-        missing=["unknown", "-99"],
-        categories="kind",
-        model=request.param,
-        trees=5,
-        test=0.3,
-        clean_ratio=0.9,
-    )
+    settings = {"label": "income", "sensitive": "sex", "trees": 5, "test": 0.3, "clean_ratio": 0.9}
+    odd = {"missing": ["unknown", "-99"], "categories": "kind"}
+    result = tabular.train(path, **settings, **odd, model=request.param)
     return path, result.save(folder / "run")
 
 

@@ -111,9 +111,8 @@ def test_other_codes_for_nearly_all_of_the_same_values_are_a_copy(classes, other
 
 
 def test_rows_measured_on_that_were_learnt_from_are_counted(tmp_path):
-    table = pd.DataFrame(people()).assign(
-        id=range(7000, 7600)
-    )  # nobody learns from it, but it tells rows apart
+    # Nobody learns from a number, but it tells rows apart.
+    table = pd.DataFrame(people()).assign(id=range(7000, 7600))
     path, half, moved = tmp_path / "all.csv", table[::2].copy(), table.assign(id=range(8000, 8600))
     table.to_csv(path, index=False)
     half["hours"] = half["hours"] + "0"  # the same numbers
@@ -192,13 +191,10 @@ def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
-def test_predictions_are_the_same_however_many_rows_are_written_at_a_time(
-    result, path, tmp_path, monkeypatch, encoding, chunk
-):
+def test_predictions_are_the_same_in_chunks_of_any_size(result, path, tmp_path, monkeypatch, encoding, chunk):
     lines = path.read_text(encoding="utf-8").splitlines()[:30]
-    content = "\r\n".join(
-        [lines[0] + ",é", *(f'{line},"a, é\n"' for line in lines[1:9]), "", *(f"{one}," for one in lines[9:])]
-    )
+    odd = [f'{line},"a, é\n"' for line in lines[1:9]]
+    content = "\r\n".join([lines[0] + ",é", *odd, "", *(f"{one}," for one in lines[9:])])
     source = tmp_path / "odd.csv"
     source.write_bytes(content.encode(encoding))
     found = tabular.predict(result, source)

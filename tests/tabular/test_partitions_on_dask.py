@@ -51,9 +51,8 @@ def test_a_worker_that_is_killed_costs_its_parts_and_nothing_else(cluster, folde
             if not names:
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
             found = ask(self, *arguments, **options)
-            names.update(
-                map(key_split, client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks]))
-            )
+            keys = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
+            names.update(map(key_split, keys))
             return found
 
         monkeypatch.setattr(PartRows, "ask", kill_once)

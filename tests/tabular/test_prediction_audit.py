@@ -149,13 +149,12 @@ def test_predictions_that_differ_by_chance_alone_are_not_condemned(groups, fairn
 
 
 def test_scores_that_are_off_by_chance_alone_in_one_group_of_many_are_not_condemned():
-    judged, statuses, alone = SimpleNamespace(basis="given labels"), [], []
+    evaluation = SimpleNamespace(judged=SimpleNamespace(basis="given labels"))
+    statuses, alone = [], []
     for seed in range(40):
         cells, scores = by_chance(seed, 60, 40)
         calibration = calibrate_scores("given", cells, scores, cells.label_codes == 1, "b")
-        audit = SimpleNamespace(
-            calibration=calibration, evaluation=SimpleNamespace(judged=judged), labels=LABELS
-        )
+        audit = SimpleNamespace(calibration=calibration, evaluation=evaluation, labels=LABELS)
         statuses += [verdict.status for verdict in calibration_verdict(audit)]
         bounds = [one.error.interval for one in calibration]
         alone.append(any(max(low, -high) > POLICY.acceptable_gap for low, high in bounds))
@@ -189,10 +188,8 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
     path = write_csv(tmp_path / "gaps.csv", columns)
     options = {"label": "income", "sensitive": "sex", "prediction": "guess", "score": "chance"}
     notes = tabular.audit(path, **options).predictions.notes
-    assert (
-        "Rows without a score in 'chance', which do not count for what scores mean: 2 (spreadsheet rows 5, 11)."
-        in notes
-    )
+    told = "Rows without a score in 'chance', which do not count for what scores mean: 2 (spreadsheet rows 5, 11)."
+    assert told in notes
     columns["chance"] = [""] * 400
     told = "score must hold probabilities; no row has a value in 'chance'"
     with pytest.raises(InvalidInputError, match=told):

@@ -27,15 +27,9 @@ from fairsieve.tabular.decision import (
 from fairsieve.tabular.evaluation import Share, choose_model
 from fairsieve.tabular.table_run import DroppedCell, WithSensitive
 
-REASONS = st.lists(
-    st.builds(
-        Reason,
-        st.just("leak"),
-        st.sampled_from(USES),
-        st.fixed_dictionaries({"text": st.text("ab", min_size=1)}),
-        st.just((Step("columns"),)),
-    )
-)
+FACTS = st.fixed_dictionaries({"text": st.text("ab", min_size=1)})
+STEPS = st.just((Step("columns"),))
+REASONS = st.lists(st.builds(Reason, st.just("leak"), st.sampled_from(USES), FACTS, STEPS))
 VERDICTS = st.lists(st.builds(TableVerdict, st.text(), st.sampled_from(["holds", "fails", "cannot tell"])))
 
 
@@ -84,10 +78,8 @@ class Judged:
     def models(self):
         plain = Score(0.3, (0.2, 0.4))
         fair = Score(plain.value + self.changes["disparity"].value, (0.0, 1.0))
-        return [
-            ModelJudgement(one.accuracy, disparity, one.rates, one.table)
-            for one, disparity in zip(self.judged.models, (plain, fair), strict=True)
-        ]
+        both = zip(self.judged.models, (plain, fair), strict=True)
+        return [ModelJudgement(one.accuracy, wide, one.rates, one.table) for one, wide in both]
 
     @property
     def on_given_labels(self):
@@ -110,17 +102,14 @@ class Judged:
 
 def with_change(run, accuracy=(-0.005, 0.004), disparity=(-0.1, -0.02), **more):
     """The run, with other intervals of what changed, nobody dropped, and no gap that is sure."""
-    changes = {
-        name: Score(float(np.mean(bounds)), bounds)
-        for name, bounds in (("accuracy", accuracy), ("disparity", disparity))
-    }
+    bounds = {"accuracy": accuracy, "disparity": disparity}
+    changes = {name: Score(float(np.mean(each)), each) for name, each in bounds.items()}
     small = [Score(0.01, (-0.02, 0.04))] * 2
     gaps = [replace(gap, models=small, at_once=small) for gap in run.evaluation.gaps]
     judged = Judged(run.evaluation.judged, changes, **more)
     evaluation = replace(run.evaluation, judged=judged, gaps=gaps, widest=gaps[:1] * 2)
-    cells = [
-        replace(cell, dropped=Share(0, cell.dropped.total), effective_weight=1.0) for cell in run.dropped
-    ]
+    cells = [replace(each, dropped=Share(0, each.dropped.total)) for each in run.dropped]
+    cells = [replace(each, effective_weight=1.0) for each in cells]
     return rechosen(replace(run, evaluation=evaluation, dropped=cells), tolerance=None)
 
 
@@ -153,9 +142,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("accuracy", "disparity", "outcome", "why", "stored", "named"), CASES)
-def test_intervals_decide_and_the_stored_model_follows(
-    run, accuracy, disparity, outcome, why, stored, named, trained
-):
+def test_intervals_decide_and_models_follow(run, accuracy, disparity, outcome, why, stored, named, trained):
     changed = with_change(run, accuracy, disparity)
     decision = decide_run(changed)
     assert (decision.outcome, changed.choice.why, changed.choice.stored) == (outcome, why, stored)
@@ -249,15 +236,12 @@ def test_the_stored_model_is_judged_as_any_predictions_are(run):
 
 def test_what_the_sensitive_columns_would_give_is_said_where_it_helps(run):
     def both(disparity):
-        return WithSensitive(
-            1000, (Score(0.779, (0, 1)), Score(0.229, (0, 1))), (Score(0.775, (0, 1)), disparity)
-        )
+        first = Score(0.779, (0, 1)), Score(0.229, (0, 1))
+        return WithSensitive(1000, first, (Score(0.775, (0, 1)), disparity))
 
     told = decide_run(replace(with_change(run), with_sensitive=both(Score(0.024, (0, 1)))))
-    assert (
-        "If sex may be used to predict: disparity .024 instead of .229, accuracy .775 instead of .779"
-        in " ".join(told.reasons)
-    )
+    words = "If sex may be used to predict: disparity .024 instead of .229, accuracy .775 instead of .779"
+    assert words in " ".join(told.reasons)
     useless = replace(run, evaluation=replace(run.evaluation, predicted=[{"low": 600}] * 2))
     for each, found in ((run, 0.222), (useless, 0.024)):  # no help, and of models that tell nobody apart
         silent = decide_run(replace(with_change(each), with_sensitive=both(Score(found, (0, 1)))))
@@ -285,9 +269,8 @@ def test_most_of_a_cell_dropped_for_no_known_reason_is_doubted(run, noise, usabl
 ])  # fmt: skip
 def test_a_cell_below_a_quarter_of_its_weight_is_warned_of(run, weight, warned):
     cells = with_change(run).dropped
-    decision = decide_run(
-        replace(with_change(run), dropped=[replace(cells[0], effective_weight=weight), *cells[1:]])
-    )
+    dropped = [replace(cells[0], effective_weight=weight), *cells[1:]]
+    decision = decide_run(replace(with_change(run), dropped=dropped))
     assert [warned in told for told in decision.warnings] == ([True] if warned else [])
     (verdict,) = (one for one in decision.verdicts if one.name == "weight")
     assert (verdict.status, verdict.value) == ("fails" if warned else "holds", weight)

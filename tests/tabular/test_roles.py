@@ -199,12 +199,8 @@ def test_every_number_is_in_the_bin_that_says_so(numbers, edges):
     assert group_names(found) == [name if name in compared else None for name in expected]
 
 
-edges_of_any_size = st.lists(
-    st.one_of(st.floats(-1e9, 1e9), st.integers(10**6, 10**6 + 5)).map(float),
-    min_size=1,
-    max_size=4,
-    unique=True,
-)
+edges = st.one_of(st.floats(-1e9, 1e9), st.integers(10**6, 10**6 + 5)).map(float)
+edges_of_any_size = st.lists(edges, min_size=1, max_size=4, unique=True)
 
 
 @given(edges_of_any_size)
@@ -260,9 +256,8 @@ def test_what_is_made_of_columns():
 
 
 def test_numbers_that_may_not_be_alike_are_told():
-    found = features(
-        share=["12.3 %", "0.123"], pay=["€ 5.5", "$6.5", "7.5"], euro=["€ 5.5", "6.5"], some=["1", "x", "y"]
-    )
+    columns = {"share": ["12.3 %", "0.123"], "pay": ["€ 5.5", "$6.5", "7.5"], "euro": ["€ 5.5", "6.5"]}
+    found = features(**columns, some=["1", "x", "y"])
     assert found["share"].hint == "Signs of numbers in column 'share' differ, and are ignored: % and none."
     assert "€ and $" in found["pay"].hint
     assert found["euro"].hint == ""
@@ -380,15 +375,9 @@ def test_encoding_gives_what_scikit_learn_gives(rows, others):
 
 
 def test_all_problems_of_a_table_are_told_at_once():
-    frame = pd.DataFrame(
-        {
-            "size": ["1", "2", "x"] * 40,
-            "weight": ["1", "2", "y"] * 40,
-            "since": ["2026-01-01", "soon", "2026-01-03"] * 40,
-            "sex": ["m"] * 120,
-            "paid": ["yes", "no", "perhaps"] * 40,
-        }
-    )
+    columns = {"size": "12x", "weight": "12y", "sex": "mmm", "paid": ["yes", "no", "perhaps"]}
+    columns["since"] = ["2026-01-01", "soon", "2026-01-03"]
+    frame = pd.DataFrame({name: [*values] * 40 for name, values in columns.items()})
     with pytest.raises(InvalidInputError) as caught:
         tabular.train(frame, label="paid", sensitive="sex", dates="since", drop="wieght", positive="maybe")
     text = str(caught.value)

@@ -14,20 +14,13 @@ FEW = {"max_iter": 8, "clean_ratio": 0.9}
 
 @pytest.mark.filterwarnings("ignore:the widest gap")
 def test_what_is_kept_predicts_as_the_classifier_does(run):
-    fair = run.trained.fair.model
-    prepared = fair["prepare"]
+    fair, train = run.trained.fair.model, run.problem.train
+    X = fair["prepare"].transform(train.values)
     model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.02, max_iter=8, random_state=0, pos_label=0)
     with warnings.catch_warnings(action="ignore", category=FairnessWarning):
-        model.fit(
-            prepared.transform(run.problem.train.values),
-            run.problem.train.label_codes,
-            sensitive_features=run.problem.train.group_codes,
-        )
-    np.testing.assert_allclose(
-        fair.predict_proba(run.problem.train.values),
-        model.predict_proba(prepared.transform(run.problem.train.values)),
-        atol=1e-6,  # which is single precision
-    )
+        model.fit(X, train.label_codes, sensitive_features=train.group_codes)
+    # To single precision.
+    np.testing.assert_allclose(fair.predict_proba(train.values), model.predict_proba(X), atol=1e-6)
 
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
@@ -59,10 +52,10 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.evaluation.groups[-1] is None
     assert any("Rows of three.csv without a value in sex and old" in note for note in found.notes)
-    for settings, message in (
-        ({"fairness": "equal-opportunity"}, "positive must be given for equal opportunity with 3 labels"),
-        ({"threshold": "balanced"}, "threshold must be 0.5 for more than two labels.*with 3 labels"),
-    ):
+    notion = "positive must be given for equal opportunity with 3 labels"
+    threshold = "threshold must be 0.5 for more than two labels.*with 3 labels"
+    refused = ({"fairness": "equal-opportunity"}, notion), ({"threshold": "balanced"}, threshold)
+    for settings, message in refused:
         with pytest.raises(InvalidInputError, match=message):
             tabular.train(path, label="income", sensitive="sex", **settings, **FEW)
 

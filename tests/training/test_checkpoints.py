@@ -24,9 +24,8 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 def network():
     torch.manual_seed(3)
-    return torch.nn.Sequential(
-        torch.nn.Linear(3, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.4), torch.nn.Linear(6, 2)
-    )
+    layers = torch.nn.Linear(3, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.4), torch.nn.Linear(6, 2)
+    return torch.nn.Sequential(*layers)
 
 
 def train(data, folder, **change):

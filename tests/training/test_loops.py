@@ -42,10 +42,8 @@ def same(one, other):
     assert one.history.counts.tolist() == other.history.counts.tolist()
     assert one.history.ratios == pytest.approx(other.history.ratios)
     assert one.history.cell_losses == pytest.approx(other.history.cell_losses, abs=1e-9)
-    for mine, theirs in (
-        (one.history.train, other.history.train),
-        (one.history.evaluation, other.history.evaluation),
-    ):
+    for part in ("train", "evaluation"):
+        mine, theirs = (getattr(each.history, part) for each in (one, other))
         if mine is not None:
             assert mine.accuracy.tolist() == theirs.accuracy.tolist()
             for notion, values in mine.disparity.items():
@@ -73,12 +71,8 @@ def test_many_classes_groups_and_zeros(many, fairness):
 def test_the_linear_model_starts_with_the_weights_of_torch(seed, columns, classes):
     data = Samples(np.zeros((5, columns)), np.arange(5) % classes, np.zeros(5), classes=range(classes))
     options = {"epochs": 1, "learning_rate": 1e-9, "seed": seed}
-    started = torch.cat(
-        [
-            p.detach().flatten()
-            for p in module(columns, classes)(torch.Generator().manual_seed(seed)).parameters()
-        ]
-    )
+    started = module(columns, classes)(torch.Generator().manual_seed(seed)).parameters()
+    started = torch.cat([each.detach().flatten() for each in started])
     assert parameters(fit(None, data, "lr", **options)) == pytest.approx(started.numpy(), abs=3e-7)
 
 
@@ -129,9 +123,8 @@ def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
     model = torch.nn.Linear(3, 2).double()
     options = {"epochs": 1, "batch_size": 200, "learning_rate": 0.01}
     fitted = fit(model, data, "lr", sample_weight=weights, **options)
-    losses = torch.nn.functional.cross_entropy(
-        model(torch.from_numpy(data.features)), torch.from_numpy(data.labels), reduction="none"
-    )
+    X, y = torch.from_numpy(data.features), torch.from_numpy(data.labels)
+    losses = torch.nn.functional.cross_entropy(model(X), y, reduction="none")
     (losses * torch.from_numpy(weights)).sum().div(weights.sum()).backward()
     torch.optim.Adam(model.parameters(), lr=0.01).step()
     for found, expected in zip(fitted.model.parameters(), model.parameters(), strict=True):

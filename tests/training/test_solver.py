@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from fairsieve import FairRobustClassifier
 from fairsieve.data import make_synthetic
@@ -42,9 +43,8 @@ def test_the_widest_gap_is_the_disparity_between_groups(seed, fairness, classes,
     labels, columns, guessed = rows.T
     assume(positive in {*labels, *guessed})
     found = find_rate_gaps(table.astype(float), fairness, positive, groups)
-    expected = disparity(
-        fairness, labels, guessed, sensitive_features=columns, method="between_groups", pos_label=positive
-    )
+    options = {"sensitive_features": columns, "method": "between_groups", "pos_label": positive}
+    expected = disparity(fairness, labels, guessed, **options)
     assert max([gap.size for gap in found], default=0) == pytest.approx(expected, abs=1e-8)
     assert [gap.size for gap in found] == sorted((gap.size for gap in found), reverse=True)
     for gap in found:
@@ -75,14 +75,11 @@ class Model:
 
     def state(self, ratios):
         logs = np.log(np.maximum(ratios / self.natural, 1e-9))
-        rates = (
-            np.round(1 / (1 + np.exp(-self.offsets - self.steep * (logs[1] - logs[0]))) / self.grain)
-            * self.grain
-        )
+        rates = expit(self.offsets + self.steep * (logs[1] - logs[0]))
+        rates = np.round(rates / self.grain) * self.grain
         low, high = int(rates.argmin()), int(rates.argmax())
-        return State(
-            ratios, 1.0, [RateGap(float(rates[high] - rates[low]), Rate(1, 1, of_true=1), low, high, 0.1)]
-        )
+        gap = RateGap(float(rates[high] - rates[low]), Rate(1, 1, of_true=1), low, high, 0.1)
+        return State(ratios, 1.0, [gap])
 
     def train_at(self, state, ratios):
         self.trained += 1
@@ -167,9 +164,8 @@ def test_a_tolerance_is_reached_where_columns_have_few_values(rows):
     model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.02)
     model.fit(features, labels, sensitive_features=groups)
     assert model.stopped_ == "met"
-    wide = disparity(
-        "equalized_odds", labels, model.predict(features), sensitive_features=groups, method="between_groups"
-    )
+    options = {"sensitive_features": groups, "method": "between_groups"}
+    wide = disparity("equalized_odds", labels, model.predict(features), **options)
     assert wide == pytest.approx(model.gap_, abs=1e-6)
     assert wide <= 0.02
 
