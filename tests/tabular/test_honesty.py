@@ -222,6 +222,15 @@ def test_advice_for_those_who_call_functions_names_parameters(on_noisy, noisy, t
     assert "add drop='code'" in decision.sentence
 
 
+@pytest.mark.parametrize(
+    ("drop", "said"), [((), "also learns from sex"), (("sex",), "does not learn from sex")]
+)
+def test_the_card_says_whether_the_model_learns_from_the_group(tmp_path, drop, said):
+    frame = table(lambda features, random: features[:, 0] + random.normal(size=len(features)) > 0, 300)
+    found = trained(frame, keep_sensitive=True, drop=drop, clean_ratio=0.9, test=0.3)
+    assert said in (found.save(tmp_path / "run") / "card.md").read_text("utf-8")
+
+
 def test_the_card_says_how_to_load_the_model(on_noisy, tmp_path, monkeypatch):
     monkeypatch.chdir(on_noisy.save(tmp_path / "run"))
     code = (tmp_path / "run" / "card.md").read_text(encoding="utf-8").partition("```python\n")[2]

@@ -451,7 +451,7 @@ def read_config(path: Path, known: Collection[str]) -> dict[str, Any]:
         if name not in known:
             raise InvalidInputError(
                 f"{spell('--config')} must name options of this command; {name!r} of {path} is "
-                f"none{closest_hint(name, known)}: leave it out, or correct it"
+                f"none{closest_hint(name, known) or ': leave it out, or correct it'}"
             )
     return options
 
