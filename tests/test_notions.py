@@ -1,6 +1,5 @@
 """Notions of fairness: every law holds for every entry of the registry, and each is checked sample by sample."""
 
-from functools import partial
 from pathlib import Path
 
 import fairlearn.metrics as fl
@@ -105,11 +104,12 @@ def test_new_notions_have_fairlearns_values(drawn, method):
     assert found == pytest.approx(wrong.difference(method=method))
     said = guessed == 1
     if said.any():  # of nobody, scikit-learn's precision is 0, and ours undefined
-        precise = fl.MetricFrame(
-            metrics=partial(precision_score, zero_division=np.nan),
-            **{name: values[said] for name, values in given.items()},
-            sample_params={"sample_weight": weights[said]},
-        )
+
+        def precision(y_true, y_pred, sample_weight):
+            return precision_score(y_true, y_pred, sample_weight=sample_weight, zero_division=np.nan)
+
+        those, params = {name: each[said] for name, each in given.items()}, {"sample_weight": weights[said]}
+        precise = fl.MetricFrame(metrics=precision, **those, sample_params=params)
         found = fairsieve.predictive_parity_disparity(**given, **options, pos_label=1)
         assert found == pytest.approx(precise.difference(method=method))
 
