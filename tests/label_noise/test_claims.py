@@ -143,4 +143,4 @@ def test_most_of_a_rare_label_is_not_called_wrong():
     noisy = flip_margin(data, 0.1).labels
     found = estimate_clean_ratio(data.features, noisy, sensitive_features=data.groups, random_state=0)
     assert len(found.believed) == len(data)
-    assert "so many (59 % of those labelled 1) that they may be the truth" in str(found.credible)
+    assert "so many (58 % of those labelled 1) that they may be the truth" in str(found.credible)

@@ -439,7 +439,8 @@ class _Estimation:
         likely, sure, surest = (float(np.average(wrong > limit, weights=self.weights)) for limit in limits)
         # Of a rare label, the others may as well be the flipped ones.
         counts, doubted = (
-            np.bincount(self.cells.label_codes, each) for each in (self.weights, self.weights * (wrong > 0.5))
+            np.bincount(self.cells.label_codes, each)
+            for each in (self.weights, self.weights * (wrong > SURE))
         )
         of_label = doubted / np.maximum(counts, 1e-12)
         most = int(of_label.argmax())
