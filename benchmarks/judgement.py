@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_uniform, load_adult
-from fairsieve.label_noise.judgement import Judgement, judge, undo_flips
+from fairsieve.label_noise.judgement import Judgement, correct_world, judge
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table
 from fairsieve.tabular.policy import POLICY
 
@@ -192,7 +192,7 @@ class Quick:
         """Judge as who knows the flip rates would, and who knows all right labels."""
         settings = {"positive": 1, "seed": self.number}
         given = judge(self.cells, list(self.codes), NOTION, **settings)
-        worlds = [undo_flips(world, self.rates) for world in given.worlds()]
+        worlds = [correct_world(world, self.rates) for world in given.worlds()]
         return {
             "rates": replace(given, basis="estimate", worlds=partial(list, worlds), given=given),
             "labels": judge(self.data.cells, list(self.codes), NOTION, **settings),

@@ -529,17 +529,18 @@ def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, flo
     return mean - below, mean + above
 
 
-def bound_value(value: float, drawn: Floats, compared: int = 1) -> Score:
-    """Give a value the interval of its draws; ``compared`` intervals all hold with 95 % (Bonferroni).
+def bound_value(values: Floats, compared: int = 1) -> Score:
+    """Give a value, the first of ``values``, the interval of its draws, the others.
 
-    Draws are too few to show such ends themselves: those of one interval are moved away as far as normal ones would be.
+    ``compared`` intervals all hold with 95 % (Bonferroni). Draws are too few to show such ends themselves: those of one
+    interval are moved away as far as normal ones would be.
     """
-    low, high = np.quantile(drawn, [TAIL, 1 - TAIL]) - value
-    further = simultaneous(compared) / NORMAL
-    return Score(value, (value + min(float(low), 0.0) * further, value + max(float(high), 0.0) * further))
+    value, further = float(values[0]), simultaneous(compared) / NORMAL
+    low, high = (np.quantile(values[1:], [TAIL, 1 - TAIL]) - value).tolist()
+    return Score(value, (value + min(low, 0.0) * further, value + max(high, 0.0) * further))
 
 
-def bound_largest(values: Floats, drawn: Floats) -> Score:
+def bound_largest(values: Floats) -> Score:
     """Give the largest of several absolute values an interval, by inverting tests of each of them.
 
     The largest of several draws is too large by chance, so that its percentiles cannot contain 0. Instead the upper end
@@ -549,18 +550,18 @@ def bound_largest(values: Floats, drawn: Floats) -> Score:
 
     Parameters
     ----------
-    values : array of shape (values,)
-    drawn : array of shape (draws, values)
+    values : array of shape (1 + draws, values)
+        The values, and draws of them.
 
     Examples
     --------
     >>> drawn = np.random.default_rng(0).normal([0.0, 0.1], 0.1, size=(1000, 2))
-    >>> bound_largest(np.array([0.0, 0.1]), drawn).interval[0]
+    >>> bound_largest(np.vstack([[0.0, 0.1], drawn])).interval[0]
     0.0
     """
     if not values.size:
         return Score(0.0, (0.0, 0.0))
-    largest = float(np.abs(values).max())
+    largest, drawn = float(np.abs(values[0]).max()), values[1:]
     low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
     upper = float(np.maximum(np.abs(low), np.abs(high)).max())
     ordered = np.sort(drawn, axis=0)
@@ -571,9 +572,7 @@ def bound_largest(values: Floats, drawn: Floats) -> Score:
     return Score(largest, (float(np.clip(surely, 0.0, largest)), max(upper, largest)))
 
 
-def bound_change_of_largest(
-    before: Floats, drawn_before: Floats, after: Floats, drawn_after: Floats
-) -> Score:
+def bound_change_of_largest(before: Floats, after: Floats) -> Score:
     """Give the change of the largest of several absolute values an interval, by inverting tests of differences.
 
     Where i is truly the largest of the later ones, the change is at most the absolute value i of the later
@@ -583,44 +582,42 @@ def bound_change_of_largest(
 
     Parameters
     ----------
-    before, after : arrays of shape (values,)
-    drawn_before, drawn_after : arrays of shape (draws, values)
-        Of the same draws.
+    before, after : arrays of shape (1 + draws, values)
+        The values, and the same draws of both.
 
     Examples
     --------
-    >>> drawn = np.random.default_rng(0).normal(0.1, 0.1, size=(1000, 1))
-    >>> bound_change_of_largest(np.array([0.1]), drawn, np.array([0.05]), drawn - 0.05).interval[1] < 0
+    >>> values = np.vstack([[0.1], np.random.default_rng(0).normal(0.1, 0.1, size=(1000, 1))])
+    >>> bound_change_of_largest(values, values - 0.05).interval[1] < 0
     False
     """
     if not before.size:
         return Score(0.0, (0.0, 0.0))
-    value = float(np.abs(after).max() - np.abs(before).max())
+    value = float(np.abs(after[0]).max() - np.abs(before[0]).max())
     # values that cannot be the largest do not count
-    ahead, behind = (_contenders(*side) for side in ((before, drawn_before), (after, drawn_after)))
-    first, second = (before[ahead], drawn_before[:, ahead]), (after[behind], drawn_after[:, behind])
-    high, low = _highest_change(*first, *second), -_highest_change(*second, *first)
+    first, second = (side[:, _contenders(side)] for side in (before, after))
+    high, low = _highest_change(first, second), -_highest_change(second, first)
     return Score(value, (min(low, value), max(high, value)))
 
 
-def _contenders(values: Floats, drawn: Floats) -> Flags:
+def _contenders(values: Floats) -> Flags:
     """Find the values that may be the largest: that one, and those whose own interval reaches it."""
-    low, high = np.quantile(drawn, [TAIL, 1 - TAIL], axis=0)
-    sizes = np.abs(values)
+    low, high = np.quantile(values[1:], [TAIL, 1 - TAIL], axis=0)
+    sizes = np.abs(values[0])
     # Draws from few checked labels may all lie below the value itself.
     return np.asarray(np.maximum(sizes, np.maximum(np.abs(low), np.abs(high))) >= sizes.max())
 
 
-def _highest_change(before: Floats, drawn_before: Floats, after: Floats, drawn_after: Floats) -> float:
+def _highest_change(before: Floats, after: Floats) -> float:
     """Compute the upper end for the largest of ``after`` less the largest of ``before``."""
-    sides = [np.concatenate([drawn, -drawn], axis=1) for drawn in (drawn_before, drawn_after)]
-    centred = [side - side.mean(axis=0) for side in sides]
+    sides = [np.concatenate([side, -side], axis=1) for side in (before, after)]
+    centred = [side[1:] - side[1:].mean(axis=0) for side in sides]
     variance = [(side**2).mean(axis=0) for side in centred]
-    shared = centred[1].T @ centred[0] / len(drawn_before)
+    shared = centred[1].T @ centred[0] / len(centred[0])
     squares = variance[1][:, None] + variance[0] - 2 * shared
     spread = np.sqrt(np.where(squares > 1e-12, squares, 0.0))  # what is left of equal draws is rounding
     # how many deviations hold for all of the earlier values together
     standard = np.abs(centred[0]) / np.sqrt(np.maximum(variance[0], 1e-300))
-    factor = max(float(np.quantile(standard[:, : before.size].max(axis=1), 1 - 2 * TAIL)), NORMAL)
-    differences = np.concatenate([after, -after])[:, None] - np.concatenate([before, -before])
+    factor = max(float(np.quantile(standard[:, : before.shape[1]].max(axis=1), 1 - 2 * TAIL)), NORMAL)
+    differences = sides[1][0][:, None] - sides[0][0]
     return float((differences + factor * spread).min(axis=1).max())

@@ -199,7 +199,7 @@ def test_the_interval_of_a_largest_difference_covers_and_can_contain_0(gap):
 def test_percentiles_of_the_largest_draw_would_not_contain_0():
     drawn = np.random.default_rng(0).normal(0, 0.05, (1000, 4))
     assert np.quantile(np.abs(drawn).max(axis=1), 0.025) > 0
-    assert bound_largest(np.array([0.01, -0.02, 0.03, 0.0]), drawn).interval[0] == 0.0
+    assert bound_largest(np.vstack([[0.01, -0.02, 0.03, 0.0], drawn])).interval[0] == 0.0
 
 
 def test_no_interval_of_a_gap_or_a_share_goes_beyond_what_is_possible():
@@ -215,14 +215,14 @@ def test_no_interval_of_a_gap_or_a_share_goes_beyond_what_is_possible():
 
 def test_a_change_of_equal_draws_is_0():
     drawn = np.random.default_rng(0).normal(0.1, 0.05, (1000, 4))
-    values = drawn.mean(axis=0)
-    value, interval = bound_change_of_largest(values, drawn, values, drawn)
+    values = np.vstack([drawn.mean(axis=0), drawn])
+    value, interval = bound_change_of_largest(values, values)
     assert (value, *interval) == pytest.approx((0.0, 0.0, 0.0))
 
 
 def test_a_value_beyond_all_of_its_draws_is_still_the_largest():
     drawn, values = np.random.default_rng(0).normal(0.0, 0.01, (1000, 2)), np.array([0.5, 0.1])
-    score = bound_change_of_largest(values, drawn, values - 0.2, drawn)
+    score = bound_change_of_largest(np.vstack([values, drawn]), np.vstack([values - 0.2, drawn]))
     assert score.value == pytest.approx(-0.2)
     assert score.interval[0] <= score.value <= score.interval[1]
 
@@ -239,8 +239,8 @@ def test_a_change_is_told_by_the_gaps_that_may_be_the_widest(before, after):
         # What the two models share, and what each has of its own.
         both = [error * (shared * part[0] + np.sqrt(1 - shared**2) * part[1:]) for part in (noise, draws)]
         values = [np.array(gaps) + own for gaps, own in zip((before, after), both[0], strict=True)]
-        pairs = [(value, value + again) for value, again in zip(values, both[1], strict=True)]
-        low, high = bound_change_of_largest(*pairs[0], *pairs[1]).interval
+        pair = [np.vstack([value, value + again]) for value, again in zip(values, both[1], strict=True)]
+        low, high = bound_change_of_largest(*pair).interval
         told += high < 0
         covered += low <= true <= high
     assert covered >= 0.9 * times

@@ -85,17 +85,17 @@ class Judged:
     def on_given_labels(self):
         return self.judged.on_given_labels if self.basis == "bounds" else self
 
-    def change(self, first, second):
+    def change(self):
         return self.changes
 
-    def more_alike(self, first, second):
+    def more_alike(self):
         low, high = self.changes["disparity"].interval
         return "holds" if high < 0 else "fails" if low >= 0 else "cannot tell"
 
-    def to_tell(self, small, first, second):
+    def to_tell(self, small):
         return self.needed
 
-    def keeps_accuracy(self, within, first, second):
+    def keeps_accuracy(self, within):
         low, high = self.changes["accuracy"].interval
         return "holds" if low > -within else "fails" if high < -within else "cannot tell"
 

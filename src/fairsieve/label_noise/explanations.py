@@ -99,7 +99,7 @@ class FlipRates:
         return self._of(self.levels)
 
     def draw(self, rng: np.random.Generator, moved: Floats) -> Floats:
-        """Draw rates again, (draws, classes, groups), as they come out where the rows are drawn again.
+        """Draw rates again as they come out where the rows are drawn again; first are the likeliest ones.
 
         The same rows tell the rates and are counted: where by chance many of a kind have the wrong label, the rates
         come out too high as well, and what is counted is corrected by more. What the kinds of rows leave open of the
@@ -109,10 +109,15 @@ class FlipRates:
         ----------
         moved : array of shape (draws, rates)
             By how much the rows of each draw move the levels, as their ``influence`` says.
+
+        Returns
+        -------
+        array of shape (1 + draws, classes, groups)
         """
         values, vectors = np.linalg.eigh(self.covariance - np.atleast_2d(np.cov(moved, rowvar=False)))
         rest = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self._of(self.levels + moved + rng.standard_normal(moved.shape) @ rest.T)
+        drawn = self.levels + moved + rng.standard_normal(moved.shape) @ rest.T
+        return self._of(np.vstack([self.levels, drawn]))
 
     def over(self, members: Codes, places: Codes, size: int) -> FlipRates:
         """Return the rates with the influence of ``size`` samples, of which ``members`` equal one at ``places``."""

@@ -12,7 +12,8 @@ What is known of the labels decides what the judgement stands on, its *basis*:
 Rows matter by their *kind* alone: label, group and what each model predicts. How many rows of each kind there are is
 drawn again many times (a Bayesian bootstrap, the same draws for all models, so that what two models share cancels), and
 each draw is turned from given into true classes. Where labels can be wrong in several ways that cannot be told apart,
-each way is a *world*, with counts of its own.
+each way is a *world*, with counts of its own. What is counted and its draws are one array, of which the first entry is
+what was counted; so are all numbers that follow from it.
 
 A disparity is the largest of several differences. Its interval, and that of its change, come from tests of each
 difference (see :func:`~fairsieve.metrics.bound_largest`), so that they can contain 0.
@@ -63,14 +64,8 @@ BATCH = 4096  # clusters drawn together
 SURELY_WRONG = (0.9, 0.5, 0.99)
 
 
-class Counts(NamedTuple):
-    """Counts by true class, group and prediction of one model: (classes, groups, classes), and draws of them."""
-
-    value: Floats
-    drawn: Floats
-
-
-World = list[Counts]  # one for each model
+# Of each model, counts by true class, group and prediction, and draws of them: (1 + draws, classes, groups, classes).
+World = list[Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +160,10 @@ class DrawnRows(NamedTuple):
     Attributes
     ----------
     kinds : Kinds
-    masses : array of shape (draws, kinds)
+    masses : array of shape (1 + draws, kinds)
+        First those that there are.
     imagined : list of arrays
-        Imagined people for each model, see :func:`imagine`.
+        Imagined people for each model, see :func:`imagine`; none at first.
     """
 
     kinds: Kinds
@@ -176,11 +172,7 @@ class DrawnRows(NamedTuple):
 
     def world(self) -> World:
         """Believe the labels."""
-        kinds = self.kinds
-        return [
-            Counts(kinds.tables(kinds.masses, model), kinds.tables(self.masses, model) + people)
-            for model, people in enumerate(self.imagined)
-        ]
+        return [self.kinds.tables(self.masses, model) + people for model, people in enumerate(self.imagined)]
 
     def move(self, influence: Floats) -> Floats:
         """Compute by how much each draw moves what the rows have ``influence`` on, (draws, …), by their kinds."""
@@ -188,7 +180,7 @@ class DrawnRows(NamedTuple):
         weighed = (influence * kinds.judged.weights[:, None]).T
         sums = [np.bincount(kinds.kind, each, len(kinds.masses)) for each in weighed]
         means = np.stack(sums, axis=1) / np.maximum(kinds.masses, 1e-300)[:, None]
-        return np.asarray((self.masses - kinds.masses) @ means)
+        return np.asarray((self.masses[1:] - kinds.masses) @ means)
 
 
 AskedGap = tuple[str, int, int, int]
@@ -260,7 +252,7 @@ class Judgement:
     @cached_property
     def models(self) -> list[ModelJudgement]:
         """What each model is worth."""
-        found = [[self._judge_one(*counts) for counts in world] for world in self.worlds()]
+        found = [map(self._judge_one, world) for world in self.worlds()]
         models = [_widest_model(each) for each in zip(*found, strict=True)]
         for model in self.flawless:  # no check speaks against it
             value, (low, _) = models[model].accuracy
@@ -284,10 +276,9 @@ class Judgement:
         changes: dict[str, list[Score]] = {"accuracy": [], "disparity": []}
         for world in self.worlds():
             pair = world[first], world[second]
-            before, after = ([accuracy_from_table(part) for part in one] for one in pair)
-            changes["accuracy"].append(bound_value(float(after[0] - before[0]), after[1] - before[1]))
-            gaps = [self.gaps_between(*one) for one in pair]
-            changes["disparity"].append(bound_change_of_largest(*gaps[0], *gaps[1]))
+            before, after = map(accuracy_from_table, pair)
+            changes["accuracy"].append(bound_value(after - before))
+            changes["disparity"].append(bound_change_of_largest(*map(self.gaps_between, pair)))
         found = {name: _widest(scores) for name, scores in changes.items()}
         if not self.is_compared:
             found["disparity"] = Score(found["disparity"].value, (-1.0, 1.0))
@@ -306,44 +297,60 @@ class Judgement:
         names = sorted({(name, label) for name, label, _, _ in asked})
         scores: list[list[Score]] = [[] for _ in asked]
         for world in self.worlds():
-            rates = {each: [_rate(part, *each)[0] for part in world[model]] for each in names}
+            rates = {each: _rate(world[model], *each)[0] for each in names}
             for found, (name, label, low, high) in zip(scores, asked, strict=True):
-                value, drawn = rates[name, label]
-                difference = drawn[:, high] - drawn[:, low]
-                found.append(bound_value(float(value[high] - value[low]), difference, compared))
+                rate = rates[name, label]
+                found.append(bound_value(rate[:, high] - rate[:, low], compared))
         return [_widest(found).within(-1.0, 1.0) for found in scores]
 
     def class_shares(self, label: int, compared: int = 1) -> list[Score]:
         """Return the share of each group that has a class, given as its code; ``compared`` as for gaps."""
-        worlds = [[_rate(part, "class_share", label)[0] for part in world[0]] for world in self.worlds()]
-        groups = range(self.judged.cells.shape[1])
-        return [
-            _widest(
-                [bound_value(float(value[group]), drawn[:, group], compared) for value, drawn in worlds]
-            ).within(0.0, 1.0)
-            for group in groups
-        ]
+        worlds = [_rate(world[0], "class_share", label)[0].T for world in self.worlds()]
+        by_group = (
+            [bound_value(share, compared) for share in shares] for shares in zip(*worlds, strict=True)
+        )
+        return [_widest(scores).within(0.0, 1.0) for scores in by_group]
 
     def more_alike(self, first: int = 0, second: int = -1) -> Verdict:
         """Say whether the second model treats groups more alike."""
         return self._claim("disparity", 0.0, first, second)
 
-    def keeps_accuracy(self, within: float, first: int = 0, second: int = -1) -> Verdict:
-        """Say whether the accuracy of the second model is lower by ``within`` at most."""
-        return self._claim("accuracy", -within, first, second)
+    def keeps_accuracy(self, within: float) -> Verdict:
+        """Say whether the accuracy of the last model is lower than that of the first by ``within`` at most."""
+        return self._claim("accuracy", -within)
 
-    def _claim(self, name: str, boundary: float, first: int, second: int) -> Verdict:
+    def _claim(self, name: str, boundary: float, *models: int) -> Verdict:
         """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
-        found = self.change(first, second)[name]
+        found = self.change(*models)[name]
         low, high = found.interval
         below, above = high < boundary, low >= boundary
         if below or above:
             return "holds" if below == (name == "disparity") else "fails"
         return "cannot tell"
 
-    def to_tell(self, small: float = 0.0, first: int = 0, second: int = -1) -> Needed:
-        """Find what would tell whether groups are more alike, or that the change is within ``small``."""
-        return find_needed(self, small, first, second)
+    def to_tell(self, small: float = 0.0) -> Needed:
+        """Find what would tell whether groups are more alike, or that the change is within ``small``.
+
+        What is told by then is not known yet: the change may come out anywhere that today's interval leaves open,
+        sooner where it is small. Enough is what tells most of these outcomes. Rows alone are no answer where labels are
+        in doubt.
+        """
+        (low, high), count = self.change()["disparity"].interval, len(self.judged.weights)
+        reach, usual = (high - low) / 2, self.models[0].disparity.value
+        needed = telling_reach((low + high) / 2, reach, small, max(usual, small))
+        if self.estimate is None:  # the labels are believed
+            return Needed(_times(count, reach / needed))
+        imagined = _Imagined(self, self.estimate)
+        right = min(imagined.right, reach)
+        if right <= needed:
+            checks = imagined.checks(needed**2 - right**2)
+            return Needed(None, checks) if checks and checks <= count else NOTHING
+        # Not even if all labels were known to be right: half of what is open is left to the rows, and half to the
+        # checks.
+        rows, checks = _times(count, math.sqrt(2) * right / needed), imagined.checks(needed**2 / 2)
+        if rows is None or checks is None or checks > min(rows, MOST_CHECKS):
+            return NOTHING
+        return Needed(rows, checks)
 
     def chances_at(self, rates: Floats) -> Floats:
         """Compute how likely each class is the true one of each row, by its kind, for labels wrong at such rates."""
@@ -352,7 +359,7 @@ class Judgement:
         predicted = np.unique(kinds.codes[2:], axis=1, return_inverse=True)[1].reshape(-1)
         given = np.zeros((*shape, int(predicted.max(initial=0)) + 1))
         given[label, group, predicted] = kinds.masses
-        true = undo_flips_of(given, rates)[:, group, predicted].T
+        true = undo_flips(given, rates)[:, group, predicted].T
         chances = true * transitions(rates)[group, :, label]
         chances[chances.sum(axis=1) <= 0] = 1.0
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))[kinds.kind]
@@ -379,7 +386,7 @@ class Judgement:
         rows = cells.label_codes, cells.group_codes
         tables = [count_table(*rows, codes, classes, groups, there) for codes in self.judged.predictions]
         each = there.sum() / max(float(self.judged.weights.sum()), 1e-300)
-        tables += [counts.value * each for counts in next(iter(self.worlds()))]
+        tables += [counts[0] * each for counts in next(iter(self.worlds()))]
         enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
         return np.asarray(enough.all(axis=0))
 
@@ -389,33 +396,27 @@ class Judgement:
         named = self.judged.cells.named_groups
         return named < 2 or bool((self.enough[..., :named].sum(axis=-1) >= 2).any())
 
-    def gaps_between(self, value: Floats, drawn: Floats) -> tuple[Floats, Floats]:
-        """Compute each difference that the disparity is the largest of, and draws of it."""
-        found = []
-        for tables in (value[None], drawn):
-            tables = grouped_part(tables, self.judged.cells.groups)
-            gaps = gaps_from_table(tables, self.notion, positive=self.positive, counted=self.enough)
-            found.append(gaps.reshape(len(tables), -1))
-        return found[0][0], found[1]
+    def gaps_between(self, tables: Floats) -> Floats:
+        """Compute each difference that the disparity is the largest of, (tables, differences)."""
+        grouped = grouped_part(tables, self.judged.cells.groups)
+        gaps = gaps_from_table(grouped, self.notion, positive=self.positive, counted=self.enough)
+        return gaps.reshape(len(tables), -1)
 
-    def _judge_one(self, value: Floats, drawn: Floats) -> ModelJudgement:
-        accuracy = bound_value(float(accuracy_from_table(value)), accuracy_from_table(drawn))
-        disparity = bound_largest(*self.gaps_between(value, drawn))
-        return ModelJudgement(accuracy, disparity, self._rates(value, drawn), value)
+    def _judge_one(self, tables: Floats) -> ModelJudgement:
+        accuracy = bound_value(accuracy_from_table(tables))
+        disparity = bound_largest(self.gaps_between(tables))
+        return ModelJudgement(accuracy, disparity, self._rates(tables), tables[0])
 
-    def _rates(self, value: Floats, drawn: Floats) -> list[GroupRate]:
+    def _rates(self, tables: Floats) -> list[GroupRate]:
         """Compute every rate of every group."""
         classes = range(self.judged.cells.shape[0])
         told = [self.positive] if len(classes) == 2 and self.positive >= 0 else classes
         names, found = [("accuracy", -1), *((name, label) for label in told for name in RATES)], []
         for name, label in names:
-            rates, people = _rate(value, name, label)
-            again, _ = _rate(drawn, name, label)
-            scores = [
-                bound_value(float(rate), again[:, group]) if people[group] > 0 else None
-                for group, rate in enumerate(rates)
-            ]
-            found.append(GroupRate(name, label, scores, people.tolist()))
+            rates, people = _rate(tables, name, label)
+            pairs = zip(rates.T, people[0], strict=True)
+            scores = [bound_value(rate) if count > 0 else None for rate, count in pairs]
+            found.append(GroupRate(name, label, scores, people[0].tolist()))
         return found
 
 
@@ -487,17 +488,16 @@ def _choose_worlds(
         return "estimate", partial(list, count_by_aim(judged, estimate))
     if estimate.acts:
         rng = np.random.default_rng(judged.seed + 1)  # other draws than those of the rows themselves
-        rates = [each.spread(groups) for each in estimate.likely_rates]
-        again = [each.draw(rng, drawn.move(each.influence)) for each in rates]
-        worlds = [undo_flips(as_given, each.likeliest, new) for each, new in zip(rates, again, strict=True)]
+        rates = [each.spread(groups).draw(rng, drawn.move(each.influence)) for each in estimate.likely_rates]
         # Rows of which none was checked are judged by the rates that the checks of others show.
-        return "estimate", partial(list, worlds or [undo_flips(as_given, estimate.flip_rates[:, groups])])
+        rates = rates or [estimate.flip_rates[:, groups]]
+        return "estimate", partial(list, [correct_world(as_given, drawn) for drawn in rates])
     if 1 - estimate.interval[0] > HARMLESS:
         highest = estimate.highest_rates
         unknown = np.ones(judged.cells.shape) if highest is None else highest[:, groups]
         ways = list(_ways_to_be_wrong(unknown, given))
-        fewer = [one._replace(drawn=one.drawn[:FEWER_DRAWS]) for one in as_given]
-        return "bounds", partial(map, partial(undo_flips, fewer), ways)
+        fewer = [each[: 1 + FEWER_DRAWS] for each in as_given]
+        return "bounds", partial(map, partial(correct_world, fewer), ways)
     return "given labels", given.worlds
 
 
@@ -515,27 +515,24 @@ def _ways_to_be_wrong(highest: Floats, given: Judgement) -> Iterator[Floats]:
         way = np.zeros_like(highest)
         way[part] = highest[part].min()
         steps = way * np.linspace(0, 1, STEPS + 1)[1:, None, None]
-        gaps = [given.gaps_between(one.value, undo_flips_of(one.value, steps)) for one in world]
-        disparities = [np.abs(each).max(axis=1, initial=0.0) for _, each in gaps]
+        gaps = [given.gaps_between(undo_flips(each[0], steps)) for each in world]
+        disparities = [np.abs(each).max(axis=1, initial=0.0) for each in gaps]
         measured = np.stack([*disparities, disparities[-1] - disparities[0]])
         yield from steps[sorted({STEPS - 1, *measured.argmin(axis=1), *measured.argmax(axis=1)})]
 
 
 def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
     """Compute a rate of each group, (…, groups), and how many people it is of."""
-    if name == "accuracy":
-        hits, people = np.einsum("...yzy->...z", tables), tables.sum(axis=(-3, -1))
-    elif name == "selection_rate":
-        hits, people = tables[..., label].sum(axis=-2), tables.sum(axis=(-3, -1))
-    elif name == "class_share":
-        hits, people = tables[..., label, :, :].sum(axis=-1), tables.sum(axis=(-3, -1))
-    elif name == "precision":
-        hits, people = tables[..., label, :, label], tables[..., label].sum(axis=-2)
-    elif name == "true_positive_rate":
-        hits, people = tables[..., label, :, label], tables[..., label, :, :].sum(axis=-1)
-    else:
-        others = np.delete(tables, label, axis=-3).sum(axis=-3)
-        hits, people = others[..., label], others.sum(axis=-1)
+    everyone, right = tables.sum(axis=(-3, -1)), tables[..., label, :, label]
+    said, of_class = tables[..., label].sum(axis=-2), tables[..., label, :, :].sum(axis=-1)
+    hits, people = {
+        "accuracy": (np.einsum("...yzy->...z", tables), everyone),
+        "selection_rate": (said, everyone),
+        "class_share": (of_class, everyone),
+        "precision": (right, said),
+        "true_positive_rate": (right, of_class),
+        "false_positive_rate": (said - right, everyone - of_class),
+    }[name]
     return np.divide(hits, people, out=np.zeros_like(hits), where=people > 0), people
 
 
@@ -571,35 +568,35 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
 def draw_rows(judged: Judged, labels: Codes | None = None) -> DrawnRows:
     """Draw the rows again, by their labels as given or others."""
     kinds, rng = judged.kinds(labels=labels), np.random.default_rng(judged.seed)
-    masses = kinds.draw(rng, DRAWS)
+    masses = np.vstack([kinds.masses, kinds.draw(rng, DRAWS)])
     return DrawnRows(kinds, masses, [imagine(kinds, rng, DRAWS) for _ in judged.predictions])
 
 
 def imagine(kinds: Kinds, rng: np.random.Generator, times: int) -> Floats:
     """Draw imagined people, one in each cell, shared among the predictions: half a one of each with two classes.
 
-    Without them a rate that nobody speaks against would be certain (Jeffreys's prior).
+    Without them a rate that nobody speaks against would be certain (Jeffreys's prior). In what was counted are none.
     """
     classes = kinds.shape[0]
     typical = kinds.masses.sum() / max(np.count_nonzero(kinds.judged.weights), 1)
-    return np.asarray(rng.gamma(1 / classes, size=(times, *kinds.shape, classes)) * typical)
+    drawn = rng.gamma(1 / classes, size=(times, *kinds.shape, classes)) * typical
+    return np.concatenate([np.zeros_like(drawn[:1]), drawn])
 
 
-def undo_flips(given: World, rates: Floats, drawn_rates: Floats | None = None) -> World:
-    """Turn counts by given label into those by true class, for labels wrong at random at rates (classes, groups).
+def undo_flips(tables: Floats, rates: Floats) -> Floats:
+    """Turn counts by given label into those by true class, for labels wrong at random at rates (…, classes, groups).
 
-    ``drawn_rates``, (draws, classes, groups), go with the draws of the rows.
+    The table of flips is inverted; a group keeps its size, and no count is below 0.
     """
-    again = rates if drawn_rates is None else drawn_rates
-    return [Counts(undo_flips_of(one.value, rates), undo_flips_of(one.drawn, again)) for one in given]
-
-
-def undo_flips_of(tables: Floats, rates: Floats) -> Floats:
-    """Invert the table of flips; a group keeps its size, and no count is below 0."""
     inverse = np.linalg.inv(transitions(rates))  # (…, groups, true, given)
     true = np.maximum(np.einsum("...zji,...jzp->...izp", inverse, tables), 0.0)
     before, after = tables.sum(axis=-3, keepdims=True), true.sum(axis=-3, keepdims=True)
     return np.asarray(true * np.divide(before, after, out=np.ones_like(after), where=after > 0))
+
+
+def correct_world(given: World, rates: Floats) -> World:
+    """Undo flips in the counts of every model."""
+    return [undo_flips(tables, rates) for tables in given]
 
 
 def count_by_checks(judged: Judged, estimate: CleanRatioEstimate) -> list[World]:
@@ -625,7 +622,7 @@ def count_by_checks(judged: Judged, estimate: CleanRatioEstimate) -> list[World]
         checks = sums[0].draw_checks(rng, FEWER_DRAWS, imagined=imagined)
         drawn = [kinds.tables(masses, model, typical) for model in range(len(sums))]
         pairs = zip(sums, drawn, strict=True)
-        worlds.append([Counts(one.table(), one.correct(each, checks)) for one, each in pairs])
+        worlds.append([np.stack([each.table(), *each.correct(again, checks)]) for each, again in pairs])
     return worlds
 
 
@@ -665,29 +662,6 @@ class Needed(NamedTuple):
 NOTHING = Needed()
 
 
-def find_needed(judged: Judgement, small: float = 0.0, first: int = 0, second: int = -1) -> Needed:
-    """Find what would tell whether groups are more alike, or that the change is within ``small``.
-
-    What is told by then is not known yet: the change may come out anywhere that today's interval leaves open, sooner
-    where it is small. Enough is what tells most of these outcomes. Rows alone are no answer where labels are in doubt.
-    """
-    (low, high), count = judged.change(first, second)["disparity"].interval, len(judged.judged.weights)
-    reach, usual = (high - low) / 2, judged.models[first].disparity.value
-    needed = telling_reach((low + high) / 2, reach, small, max(usual, small))
-    if judged.estimate is None:  # the labels are believed
-        return Needed(_times(count, reach / needed))
-    imagined = _Imagined(judged, first, second)
-    right = min(imagined.right, reach)
-    if right <= needed:
-        checks = imagined.checks(needed**2 - right**2)
-        return Needed(None, checks) if checks and checks <= count else NOTHING
-    # Not even if all labels were known to be right: half of what is open is left to the rows, and half to the checks.
-    rows, checks = _times(count, math.sqrt(2) * right / needed), imagined.checks(needed**2 / 2)
-    if rows is None or checks is None or checks > min(rows, MOST_CHECKS):
-        return NOTHING
-    return Needed(rows, checks)
-
-
 def telling_reach(centre: float, reach: float, small: float, usual: float) -> float:
     """Find how far an interval may reach so that it is likely to tell.
 
@@ -721,8 +695,7 @@ class _Imagined:
     """Right labels that are as likely as the estimate has it."""
 
     judged: Judgement
-    first: int
-    second: int
+    estimate: CleanRatioEstimate
 
     @cached_property
     def chances(self) -> Floats:
@@ -731,8 +704,7 @@ class _Imagined:
         What a model of the labels finds likely would not do: by it, groups seem more alike than they are judged, and
         a gap that turns round tells less than one that stays. Where rates have only an upper end, half of it counts.
         """
-        estimate, cells = self.judged.estimate, self.judged.judged.cells
-        assert estimate is not None
+        estimate, cells = self.estimate, self.judged.judged.cells
         if estimate.likely_rates:
             likely = estimate.likely_rates[0].spread(np.arange(cells.shape[1]))
             return self.judged.chances_at(likely.likeliest)
@@ -751,7 +723,7 @@ class _Imagined:
         if checks is not None:
             rows = np.random.default_rng(self.judged.judged.seed + 1).permutation(len(self.chances))[:checks]
         judged = self.judged.knowing(self.labels(draw), self.chances, rows)
-        low, high = judged.change(self.first, self.second)["disparity"].interval
+        low, high = judged.change()["disparity"].interval
         return (high - low) / 2
 
     @cached_property

@@ -453,13 +453,13 @@ def _models(run: TableRun) -> Iterator[TableVerdict]:
     """Judge the fair model beside the plain one, as the choice did."""
     evaluation, choice = run.evaluation, run.choice
     facts = {"run": run, "price": choice.price}
-    kept = evaluation.judged.keeps_accuracy(choice.price, 0, 1)
+    kept = evaluation.judged.keeps_accuracy(choice.price)
     yield TableVerdict("accuracy", kept, *choice.change["accuracy"], facts)
     if not evaluation.gaps:
         yield TableVerdict("fairness", "cannot tell", kind="fairness_of_few")
         return
     ends = [gap_facts(evaluation, gap, gap.at_once[model]) for model, gap in enumerate(evaluation.widest)]
-    alike = evaluation.judged.more_alike(0, 1)
+    alike = evaluation.judged.more_alike()
     yield TableVerdict("fairness", alike, *choice.change["disparity"], {"run": run, "gaps": ends})
 
 

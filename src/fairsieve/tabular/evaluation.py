@@ -611,7 +611,7 @@ class Choice:
 
 def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
     """Choose between the models of a run; the stored model follows from it."""
-    change = evaluation.judged.change(0, 1)
+    change = evaluation.judged.change()
     price = max(POLICY.accuracy_price, asked.max_accuracy_loss or 0.0)
     outcome, why = _decide(evaluation, change, price)
     named = asked.tolerance is not None or asked.max_accuracy_loss is not None
@@ -622,7 +622,7 @@ def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
     choice = Choice(outcome=outcome, why=why, stored=stored, change=change, price=price)
     if outcome != "cannot-tell" or not evaluation.gaps:
         return choice
-    needed, estimate = evaluation.judged.to_tell(_small(evaluation), 0, 1), evaluation.judged.estimate
+    needed, estimate = evaluation.judged.to_tell(_small(evaluation)), evaluation.judged.estimate
     if needed.rows is not None and needed.rows > POLICY.most_rows:
         needed = NOTHING
     if needed.checks is not None and estimate is not None and needed.checks <= len(estimate.checked):
@@ -633,7 +633,7 @@ def choose_model(evaluation: Evaluation, asked: TableSettings) -> Choice:
 def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> tuple[Chosen, Why]:
     """Say which model is better, where the intervals do."""
     accuracy, disparity = change["accuracy"].interval, change["disparity"].interval
-    fairer = evaluation.judged.more_alike(0, 1)
+    fairer = evaluation.judged.more_alike()
     small = _small(evaluation)
     if is_useless(evaluation, 1):
         return "keep-plain", "neither" if is_useless(evaluation, 0) else "useless"
@@ -642,7 +642,7 @@ def _decide(evaluation: Evaluation, change: dict[str, Score], price: float) -> t
     if evaluation.judged.are_same(0, 1):  # so they are, whosever label is wrong
         return "keep-plain", "alike"
     if fairer == "holds":
-        kept = evaluation.judged.keeps_accuracy(price, 0, 1)
+        kept = evaluation.judged.keeps_accuracy(price)
         return ("use-fair", "fairer") if kept == "holds" else ("your-call", "trade")
     if accuracy[0] > 0:
         if disparity[1] <= small:

@@ -209,7 +209,7 @@ def overall_table(run: TableRun) -> Table:
     for words, source in sources.items():
         if source.basis == "given labels" and words == "for right labels":
             continue
-        for name, change in source.change(0, 1).items():
+        for name, change in source.change().items():
             models = [getattr(model, name) for model in source.models]
             rows.append([f"{titles[name]}, {words}", *models, change])
     caption = "Accuracy and disparity, with 95 % intervals, on rows that the models did not see"

@@ -234,7 +234,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         "labels_judged_by": judged.basis,
         "plain": _scores(judged.models[0], given.models[0]),
         "fair": _scores(judged.models[1], given.models[1]),
-        "change": {**choice.change, "on_given_labels": given.change(0, 1)},
+        "change": {**choice.change, "on_given_labels": given.change()},
         "would_tell": {"rows": choice.needed.rows, "checked_labels": choice.needed.checks},
         "model": {
             "name": run.trained.kind,
