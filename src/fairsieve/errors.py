@@ -68,6 +68,11 @@ def in_command() -> Iterator[None]:
         _IN_COMMAND.reset(token)
 
 
+def in_python() -> bool:
+    """Return whether a function was called, and not a command."""
+    return not _IN_COMMAND.get()
+
+
 def spell(option: str, value: Any = None, *, quote: bool = False) -> str:
     """Name a parameter in the words of whoever called: as an option of a command, or as a parameter of a function.
 
@@ -82,7 +87,7 @@ def spell(option: str, value: Any = None, *, quote: bool = False) -> str:
     """
     if not option.startswith("--"):
         return option
-    if _IN_COMMAND.get():
+    if not in_python():
         if value in (None, True):
             return option
         return f"{option} {value!r}" if quote else f"{option} {value}"

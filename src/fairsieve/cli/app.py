@@ -46,7 +46,7 @@ def train_command(
     """
     from fairsieve.files import keep_inputs
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.entry import for_commands, train
+    from fairsieve.tabular.entry import train
     from fairsieve.tabular.run_folder import FILES, new_folder, write_run
     from fairsieve.tabular.settings import stage_count
 
@@ -58,7 +58,7 @@ def train_command(
         new_folder(out, force=force) as folder,
         stages(stage_count(settings)) as next_stage,
     ):
-        result = for_commands(train(data, report=next_stage, **settings))
+        result = train(data, report=next_stage, **settings)
         next_stage("writing the report")
         write_run(result.run, result.decision, folder)
     _say_run(result, out)
@@ -142,7 +142,7 @@ def audit_command(
     """
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.entry import audit, for_commands
+    from fairsieve.tabular.entry import audit
     from fairsieve.tabular.run_folder import FILES
 
     worst = check_fail_on(fail_on)
@@ -151,9 +151,7 @@ def audit_command(
     if out is not None and prediction is None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as next_stage:
-        result = for_commands(
-            audit(data, prediction=prediction, score=score, format=format, report=next_stage, **settings)
-        )
+        result = audit(data, prediction=prediction, score=score, format=format, report=next_stage, **settings)
     _say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from fairsieve.errors import in_python, spell
 from fairsieve.notions import find_notion
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -124,6 +125,7 @@ def environment(package: str) -> Any:
     )
     ours = (number, percent, points, interval, points_interval, upper)
     templates.filters |= {write.__name__: write for write in ours}
+    templates.globals |= {"option": _option, "in_python": in_python}
     templates.filters |= {
         "counted": "{:,}".format,
         "json": json_text,
@@ -135,29 +137,24 @@ def environment(package: str) -> Any:
 
 
 @functools.cache
-def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
+def load_sentences(package: str, name: str) -> Any:
     """Load the macros of a template in a package as functions that return text.
 
     Values are put in as they are: whoever shows the text escapes it. In the template, ``option("name")`` is an option
-    of the command line, or with ``in_python`` a parameter of a function.
+    of the command line or a parameter of a function, whichever was called.
 
     Examples
     --------
     >>> load_sentences("fairsieve.tabular", "sentences.j2").similar(20, "high", 3, "low", 17)
     'Of the 20 most similar rows, 3 are labelled high and 17 low.'
     """
-    advice = {"option": _parameter if in_python else _flag, "in_python": in_python}
-    return environment(package).get_template(name).make_module(advice)
+    return environment(package).get_template(name).module
 
 
-def _flag(name: str, value: Any = None) -> str:
-    """Name a setting as an option of the command line."""
-    return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
-
-
-def _parameter(name: str, value: Any = None) -> str:
-    """Name a setting as a parameter of a function."""
-    return f"{name}=" + ("" if value is None else repr(value))
+def _option(name: str, value: Any = None) -> str:
+    """Name a setting in the words of whoever called; as a parameter of a function with the sign that it is one."""
+    told = spell(f"--{name.replace('_', '-')}", value)
+    return f"{told}=" if in_python() and value is None else told
 
 
 def json_text(value: Any) -> str:

@@ -51,19 +51,16 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def tell(name: str, facts: dict[str, Any], *, in_python: bool = False) -> list[str]:
-    """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them.
-
-    With ``in_python``, advice names parameters instead of options of the command line.
-    """
-    macros = load_sentences("fairsieve.tabular", "sentences.j2", in_python=in_python)
+def tell(name: str, facts: dict[str, Any]) -> list[str]:
+    """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them."""
+    macros = load_sentences("fairsieve.tabular", "sentences.j2")
     parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**facts)))
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def say(name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
+def say(name: str, facts: dict[str, Any]) -> str:
     """Word one sentence or a few, in one line."""
-    return " ".join(tell(name, facts, in_python=in_python))
+    return " ".join(tell(name, facts))
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
@@ -163,8 +160,6 @@ class Decision:
         What to do about the outcome itself.
     facts : dict
         Names and numbers of the sentence.
-    in_python : bool
-        Whether advice names parameters of functions, rather than options of commands.
 
     Examples
     --------
@@ -181,12 +176,10 @@ class Decision:
     findings: list[Reason]
     steps: list[Step] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
-    in_python: bool = True
 
     def word(self, *worded: Reason | Step) -> list[str]:
         """Say reasons or steps as full sentences, each once."""
-        named = ((f"{type(one).__name__.lower()}_{one.kind}", one.facts) for one in worded)
-        told = (say(*each, in_python=self.in_python) for each in named)
+        told = (say(f"{type(one).__name__.lower()}_{one.kind}", one.facts) for one in worded)
         return list(dict.fromkeys(told))
 
     @cached_property
@@ -196,7 +189,7 @@ class Decision:
         against = [reason for reason in self.findings if reason.outcome == self.usable]
         reason = "".join(self.word(*against[:1]))
         facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts, "usable": self.usable}
-        decided = upper(say(name, facts, in_python=self.in_python))
+        decided = upper(say(name, facts))
         return f"{self.facts.get('revealed', '')} {decided}".strip()  # what people found comes first
 
     @cached_property

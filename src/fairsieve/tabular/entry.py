@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -255,9 +255,6 @@ def _reporter(report: Any) -> Callable[[str], None]:
     return report or log_stage
 
 
-Result = TypeVar("Result", "TrainResult", "AuditResult")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainResult:
     """What training on a table gives.
@@ -456,11 +453,6 @@ class ReviewResult:
 
     def _repr_html_(self) -> str:
         return str(self.rows._repr_html_())
-
-
-def for_commands(result: Result) -> Result:
-    """Return a result whose advice names options of the command line."""
-    return replace(result, decision=replace(result.decision, in_python=False))
 
 
 def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any:

@@ -60,9 +60,9 @@ PERSONAL = re.compile(
 )
 
 
-def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
+def paragraphs(name: str, **facts: Any) -> list[Block]:
     """Word something of the page."""
-    return [Text(text) for text in tell(name, facts, in_python=in_python)]
+    return list(map(Text, tell(name, facts)))
 
 
 def models_of(evaluation: Evaluation) -> list[str]:
@@ -111,8 +111,8 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
     ]
-    basis = paragraphs("basis", decision.in_python, run=run)
-    suspects = paragraphs("suspects", decision.in_python, run=run)
+    basis = paragraphs("basis", run=run)
+    suspects = paragraphs("suspects", run=run)
     if not run.is_inconclusive:
         suspects += suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {})
     first = rates_figure("rates", rates[:1], evaluation)

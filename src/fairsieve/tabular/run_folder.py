@@ -140,7 +140,7 @@ def model_card(run: TableRun, decision: Decision, record: Mapping[str, Any]) -> 
     title, evaluation = f"Rates by {run.problem.groups.title}", run.evaluation
     rates = [gap.rate for gap in evaluation.widest[:1]]
     groups = pages.rates_table("groups", title, rates, evaluation)
-    macros = load_sentences("fairsieve.tabular", "sentences.j2", in_python=decision.in_python)
+    macros = load_sentences("fairsieve.tabular", "sentences.j2")
     card = macros.card(
         run,
         decision,
