@@ -17,6 +17,7 @@ from fairsieve.data.tables import load_nhanes
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.metrics import accuracy, disparity
 from fairsieve.notions import EO
+from fairsieve.progress import Report
 from fairsieve.report.page import colour, looks_of, pyplot
 from fairsieve.samples import Samples
 
@@ -55,7 +56,7 @@ def interval(values: Any) -> Interval:
     return Interval(float(values.mean()), float(student.ppf(0.975, len(values) - 1) * error))
 
 
-def run_demo(splits: int, report: Callable[[str], None]) -> tuple[Samples, pd.DataFrame]:
+def run_demo(splits: int, report: Report) -> tuple[Samples, pd.DataFrame]:
     """Train the four models on every split; ``report`` is told what begins.
 
     Return the people, and a row for each model and split: ``accuracy``, ``disparity`` (equalized odds), and for each
@@ -70,8 +71,7 @@ def run_demo(splits: int, report: Callable[[str], None]) -> tuple[Samples, pd.Da
             report(f"{name}, split {seed + 1} of {splits}")
             model = make(seed)
             options = {} if name == PLAIN else {"sensitive_features": train.groups}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what the models warn of is seen in the numbers
+            with warnings.catch_warnings(action="ignore"):  # what the models warn of is seen in the numbers
                 model.fit(train.features, train.labels, **options)
             predicted = model.predict(test.features)
             row = {

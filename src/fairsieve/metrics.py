@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import DP, EER, EO, EOPP, PP, Rate, find_notion
@@ -26,7 +26,9 @@ from fairsieve.selection.cells import (
     Cells,
     Flags,
     Floats,
+    Values,
     as_array,
+    divide,
     encode,
     encode_groups,
     fractions_in,
@@ -97,7 +99,7 @@ def equal_opportunity_disparity(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
-    pos_label: Any | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute max over z of ``|Pr(ŷ = y | z, y) − Pr(ŷ = y | y)|`` for the positive label y alone.
 
@@ -132,7 +134,7 @@ def predictive_parity_disparity(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
-    pos_label: Any | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute max over z of ``|Pr(y | z, ŷ = y) − Pr(y | ŷ = y)|`` for the positive label y alone.
 
@@ -153,7 +155,7 @@ def disparity(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
-    pos_label: Any | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the disparity of any notion of fairness, by its name: the largest distance in the rates it compares.
 
@@ -220,7 +222,7 @@ def confusion_table(
     return count_table(*codes, *sizes, sample_weight), classes, group_values
 
 
-def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
+def _check_same_kind(true: Values, pred: Values) -> None:
     """Refuse labels and predictions that cannot be compared: numbers with texts, or probabilities."""
     kinds = [array.dtype.kind for array in (true, pred)]
     if len({kind in "US" for kind in kinds if kind != "O"}) > 1:
@@ -246,9 +248,9 @@ def grouped_part(table: Table, groups: Sequence[Any]) -> Table:
 
 
 def count_table(
-    labels: NDArray[Any],
-    groups: NDArray[Any],
-    predictions: NDArray[Any],
+    labels: Values,
+    groups: Values,
+    predictions: Values,
     classes: int,
     n_groups: int,
     sample_weight: ArrayLike | None = None,
@@ -297,8 +299,7 @@ def disparity_from_table(
         gaps = np.where(defined, np.abs(rates - overall), 0.0)
     else:
         highest = np.where(defined, rates, -np.inf).max(axis=-1)
-        lowest = np.where(defined, rates, np.inf).min(axis=-1)
-        gaps = np.maximum(highest - lowest, 0.0)[..., None]
+        gaps = np.maximum(highest - np.where(defined, rates, np.inf).min(axis=-1), 0.0)[..., None]
     return np.asarray(gaps.max(axis=(-2, -1)))
 
 
@@ -321,7 +322,7 @@ def has_enough(table: Table, fairness: str, fewest: float, *, positive: int = -1
 
     The rate of a few people is chance, and would decide the disparity.
     """
-    return np.asarray(compared_rates(fairness, table.shape[-1], positive).count(table)[1] >= fewest)
+    return compared_rates(fairness, table.shape[-1], positive).count(table)[1] >= fewest
 
 
 def _rates(
@@ -331,13 +332,8 @@ def _rates(
     hits, totals = compared_rates(fairness, table.shape[-1], positive).count(table)
     if counted is not None:
         hits, totals = hits * counted, totals * counted
-    overall = _divide(*(part.sum(axis=-1, keepdims=True) for part in (hits, totals)))
-    return _divide(hits, totals), overall, totals > 0
-
-
-def _divide(hits: Table, totals: Table) -> Table:
-    """Divide; 0 of nobody is 0."""
-    return np.asarray(hits / np.where(totals > 0, totals, 1))
+    overall = divide(*(part.sum(axis=-1, keepdims=True) for part in (hits, totals)))
+    return divide(hits, totals), overall, totals > 0
 
 
 class Rates:
@@ -384,7 +380,7 @@ class Rates:
         weights : array of shape (rates, groups)
         """
         rates, counted = self.of(table)
-        pull = np.divide(weights, counted, out=np.zeros(counted.shape), where=counted > 0)
+        pull = divide(weights, counted)
         classes, groups, _ = table.shape
         by_group = np.zeros((classes + 1, classes + 3, groups))  # as in ``count``
         np.add.at(by_group, tuple(self._hits), pull)
@@ -469,7 +465,7 @@ def needed_deviations(apart: float) -> float:
     return high
 
 
-def wilson(hits: float, total: float, normal: float = NORMAL) -> tuple[float, float]:
+def wilson(hits: float, total: float, normal: float = NORMAL) -> Bounds:
     """Compute Wilson's score interval of a share; from 0 to 1 where there is nobody.
 
     It stays within [0, 1] and is honest for few people and for shares near 0 and 1. ``normal`` is how many standard
@@ -489,13 +485,12 @@ def wilson(hits: float, total: float, normal: float = NORMAL) -> tuple[float, fl
     half = normal / (1 + square / total) * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
     # At the ends the bound is exact, and rounding must not put the share outside.
     low = 0.0 if hits <= 0 else middle - half
-    high = 1.0 if hits >= total else middle + half
-    return low, high
+    return low, 1.0 if hits >= total else middle + half
 
 
 def newcombe(
     hits: float, total: float, other_hits: float, other_total: float, normal: float = NORMAL
-) -> tuple[float, float]:
+) -> Bounds:
     """Compute Newcombe's interval of one share less another, of different people (his method 10).
 
     Examples
@@ -512,7 +507,7 @@ def newcombe(
     return share - other - below, share - other + above
 
 
-def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def average_of_shares(shares: Sequence[Bounds]) -> Bounds:
     """Compute the interval of the mean of several shares, (hits, total) each, of different people.
 
     It combines Wilson's intervals as Newcombe does for a difference.
@@ -525,8 +520,7 @@ def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, flo
     mean = sum(hits / total for hits, total in shares) / len(shares)
     bounds = [(hits / total, *wilson(hits, total)) for hits, total in shares]
     below = math.hypot(*(share - low for share, low, _ in bounds)) / len(shares)
-    above = math.hypot(*(high - share for share, _, high in bounds)) / len(shares)
-    return mean - below, mean + above
+    return mean - below, mean + math.hypot(*(high - share for share, _, high in bounds)) / len(shares)
 
 
 def bound_value(values: Floats, compared: int = 1) -> Score:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 logger = logging.getLogger("fairsieve")
+Report = Callable[[str], None]  # told what begins
 LOG_SECONDS = 60.0  # between two lines where there is no terminal to draw on
 
 

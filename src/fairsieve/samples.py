@@ -235,7 +235,7 @@ def shuffled_places(
     order = order[np.argsort(codes[order], kind="stable")]
     places = np.empty(len(first), np.int64)
     places[order] = np.arange(len(first))
-    return np.asarray(places[kinds])
+    return places[kinds]
 
 
 def as_copies(weights: Floats) -> Floats:
@@ -276,6 +276,11 @@ class Checked(NamedTuple):
     weights: Floats | None  # how often each sample counts; None, where each counts once
     rows: Integers  # where the samples stand in what was given, ascending
     given: int  # how many samples were given
+
+    @property
+    def counts(self) -> Floats:
+        """How often each sample counts."""
+        return np.ones(len(self.data)) if self.weights is None else self.weights
 
 
 def check_samples(

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.selection.cells import Floats
+from fairsieve.selection.cells import Floats, Values
 from fairsieve.validation import closest_hint, percent_hint, shown
 
 NUMBER = "a probability between 0 and 1 such as 0.5"
@@ -116,16 +115,16 @@ class ThresholdRule:
         middle = (above + below) / 2
         return middle if middle > below else above  # neighbours have nothing between them
 
-    def _judge(self, flagged: NDArray[Any], hits: Floats, positives: float, total: float) -> Floats:
+    def _judge(self, flagged: Values, hits: Floats, positives: float, total: float) -> Floats:
         """Return how good it is to predict the highest scores positive, for each number of them."""
         false = flagged - hits
         if self.kind == "rate":
-            return np.asarray(-np.abs(flagged / total - self.values[0]))
+            return -np.abs(flagged / total - self.values[0])
         if self.kind == "cost":
-            return np.asarray(-(self.values[0] * false + self.values[1] * (positives - hits)) / total)
+            return -(self.values[0] * false + self.values[1] * (positives - hits)) / total
         recall = hits / max(positives, 1e-300)
         spared = 1 - false / max(total - positives, 1e-300)
-        return np.asarray((recall + spared) / 2)
+        return (recall + spared) / 2
 
 
 def _read_numbers(text: str) -> list[float] | None:

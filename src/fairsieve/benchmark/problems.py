@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.data.catalogue import DATASETS, dataset
 from fairsieve.data.flips import NoisyLabels, flip_greedily, flip_group_targeted, flip_margin, flip_uniform
@@ -22,7 +21,7 @@ from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, has_enough
 from fairsieve.notions import EO, NOTIONS
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Flags, Floats, Integers
+from fairsieve.selection.cells import Flags, Floats, Integers, Values
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.preparation import TablePart, TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
@@ -103,7 +102,7 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
     ``arrays`` is a folder of the authors' arrays, used for ``data="synthetic"`` in place of a draw:
     the same data for every seed, with the authors' own flips at a rate of 10 %.
     """
-    noisy: NDArray[Any] | None = None
+    noisy: Values | None = None
     if data != "synthetic":
         parts = split(dataset(data).load(), seed=seed)
     elif arrays is None:
@@ -117,7 +116,7 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
 
 
 def attack_problem(
-    parts: Splits, noise: str, rate: float, seed: int, noisy: NDArray[Any] | None = None
+    parts: Splits, noise: str, rate: float, seed: int, noisy: Values | None = None
 ) -> NoisyProblem:
     """Flip training labels, and those of the validation set in the same way.
 
@@ -125,7 +124,7 @@ def attack_problem(
     """
     if noisy is None:
         noisy = add_noise(parts.train, noise, rate, seed=seed, validation=parts.validation).labels
-    flipped = np.asarray(noisy != parts.train.labels)
+    flipped = noisy != parts.train.labels
     try:
         labels = add_noise(parts.validation, noise, rate, seed=seed).labels
     except InvalidInputError:  # too small for the attack
@@ -149,7 +148,7 @@ def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Setting
 
 
 def measure(
-    predicted: NDArray[Any], samples: Samples, weights: Floats | None = None, fewest: int = 1
+    predicted: Values, samples: Samples, weights: Floats | None = None, fewest: int = 1
 ) -> dict[str, Any]:
     """Measure the accuracy and every disparity of predicted labels; cells of fewer samples do not count for those.
 
@@ -255,7 +254,7 @@ def _split(part: TablePart, seed: int) -> list[Integers]:
 
 
 def _samples(
-    whole: TableProblem, part: TablePart, labels: Integers, prepared: Preparation, rows: NDArray[Any]
+    whole: TableProblem, part: TablePart, labels: Integers, prepared: Preparation, rows: Values
 ) -> Samples:
     features, groups = prepared.transform(part.take(rows).values), part.groups.codes[rows].astype(np.int64)
     classes, values = (list(range(len(names))) for names in (whole.labels.classes, whole.groups.names))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.benchmark.methods import Method, TrainingInput
 from fairsieve.benchmark.problems import (
@@ -25,7 +24,7 @@ from fairsieve.benchmark.workers import Record, fingerprint, read_results, run_a
 from fairsieve.errors import FairsieveError, installed_versions
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import shuffled_places
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values
 from fairsieve.training.trainer import Settings
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
@@ -159,8 +158,7 @@ def pick(accuracies: Floats, disparities: Floats) -> int:
     1
     """
     means = accuracies.mean(axis=0)
-    close = means >= means.max() - CLOSE
-    return int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
+    return int(np.where(means >= means.max() - CLOSE, disparities.mean(axis=0), np.inf).argmin())
 
 
 def compare(
@@ -226,7 +224,7 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     return result
 
 
-def _measured(predicted: NDArray[Any], kept: Integers, problem: NoisyProblem) -> Record:
+def _measured(predicted: Values, kept: Integers, problem: NoisyProblem) -> Record:
     """Measure on the test samples, count what was dropped, and say whose labels were flipped."""
     measures = measure(predicted, problem.test, problem.weights, problem.fewest)
     cells, dropped = problem.train.cells, np.ones(len(problem.train), dtype=bool)

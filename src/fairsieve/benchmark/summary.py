@@ -130,10 +130,8 @@ def judge_on_table(
     predicted = [
         np.concatenate([np.array(runs[seed]["predicted"], np.int64) for seed in seeds]) for runs in methods
     ]
-    codes = whole.cells.host_codes[rows]
-    cells = Cells(codes, whole.cells.classes, whole.cells.groups)
-    judged = judge(cells, predicted, asked.fairness, estimate=estimate.take(rows), clusters=rows)
-    return judged, estimate
+    cells = Cells(whole.cells.host_codes[rows], whole.cells.classes, whole.cells.groups)
+    return judge(cells, predicted, asked.fairness, estimate=estimate.take(rows), clusters=rows), estimate
 
 
 def standard_error(values: Floats, ratio: float = 0.0) -> float:
@@ -187,7 +185,6 @@ def compare_verified(mine: Runs, theirs: Runs, name: str, problem: NoisyProblem)
     def apart(own: Floats) -> Floats:
         return np.asarray(mean(mine, own) - mean(theirs, own))
 
-    rng = np.random.default_rng(0)
-    draws = rng.multinomial(len(test), np.full(len(test), 1 / len(test)), size=DRAWS)
+    draws = np.random.default_rng(0).multinomial(len(test), np.full(len(test), 1 / len(test)), size=DRAWS)
     low, high = np.percentile(apart(weights * draws), LEVELS)
     return float(apart(weights)), float(low), float(high)

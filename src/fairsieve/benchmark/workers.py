@@ -30,8 +30,7 @@ LARGEST = sys.float_info.max
 
 def fingerprint(settings: dict[str, Any]) -> str:
     """Return a short name of a run's settings; equal settings have equal names."""
-    text = json.dumps(settings, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def append_record(path: Path, record: Record) -> bool:
@@ -126,7 +125,7 @@ MOST_LOSSES = 3  # times in a row that workers may be lost before a new record a
 RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
 
 
-def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[tuple[int, Record]]:
+def run_and_record(work: Sequence[Work], path: Path, *, jobs: int) -> Iterator[tuple[int, Record]]:
     """Make runs, write each record into ``path`` as it arrives, and yield it with its place in ``work``.
 
     Parameters

@@ -134,8 +134,7 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
         of_table = []
         for name in names:
-            needed = name in ("label", "sensitive") and not optional
-            default = inspect.Parameter.empty if needed else None
+            default = inspect.Parameter.empty if name in ("label", "sensitive") and not optional else None
             of_table.append(inspect.Parameter(name, keyword, default=default, annotation=_option(name)))
 
         def call(*, config: Path | None, verbose: bool, **given: Any) -> None:

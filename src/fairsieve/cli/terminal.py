@@ -136,7 +136,6 @@ def _was_stopped(error: BaseException | None) -> bool:
 
 def _end_workers() -> None:
     """End joblib's worker processes, where there are any: SIGTERM reaches only this process."""
-    executors = sys.modules.get("joblib.externals.loky.reusable_executor")
-    executor = getattr(executors, "_executor", None)
+    executor = getattr(sys.modules.get("joblib.externals.loky.reusable_executor"), "_executor", None)
     if executor is not None:
         executor.shutdown(wait=False, kill_workers=True)

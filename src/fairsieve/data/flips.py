@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, check_kind_of_samples
-from fairsieve.selection.cells import Flags, Floats, Integers
+from fairsieve.selection.cells import Flags, Floats, Integers, Values
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
@@ -42,7 +42,7 @@ class NoisyLabels:
     True
     """
 
-    labels: NDArray[Any]
+    labels: Values
     flipped: Flags
 
 
@@ -114,7 +114,7 @@ def flip_margin(
 
 def _regression_inputs(
     samples: Samples, validation: Samples | None, sees_group: bool
-) -> tuple[NDArray[Any], NDArray[Any], Integers]:
+) -> tuple[Values, Values, Integers]:
     """Return what a regression sees of the samples, what it is fitted on, and the labels for that."""
     parts = [samples] if validation is None else [samples, validation]
     features = np.concatenate([part.features.reshape(len(part), -1) for part in parts])
@@ -132,7 +132,7 @@ def flip_group_targeted(
     samples: Samples,
     rate: float,
     *,
-    group: Any | None = None,
+    group: Any = None,
     validation: Samples | None = None,
     sees_group: bool = True,
 ) -> NoisyLabels:
@@ -178,8 +178,7 @@ def flip_group_targeted(
         return attacks[0]
     seen, _, _ = _regression_inputs(samples, None, sees_group)
     models = [LogisticRegression(max_iter=1000).fit(seen, noisy.labels) for noisy in attacks]
-    scores = [model.score(seen, samples.labels) for model in models]
-    return attacks[int(np.argmin(scores))]
+    return attacks[int(np.argmin([model.score(seen, samples.labels) for model in models]))]
 
 
 def flip_uniform(
@@ -322,4 +321,4 @@ def _effects(model: Any, x: Floats, labels: Integers, target: Floats, target_lab
     chances, ridge = expit(x @ at), np.append(np.full(x.shape[1] - 1, 1.0 / model.C), 1e-9)
     curvature = (x.T * (chances * (1 - chances))) @ x + np.diag(ridge)
     slope = (expit(target @ at) - target_labels) @ target / len(target)
-    return np.asarray(-(2 * labels - 1) * (x @ np.linalg.solve(curvature, slope)))
+    return -(2 * labels - 1) * (x @ np.linalg.solve(curvature, slope))

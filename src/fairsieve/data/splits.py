@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, shuffled_places
-from fairsieve.selection.cells import Cells, Floats, Integers
+from fairsieve.selection.cells import Cells, Floats, Integers, Values
 from fairsieve.validation import percent_hint, shown
 
 
@@ -127,7 +126,7 @@ def _allot(sizes: Integers, share: float) -> Integers:
     return counts
 
 
-def _scaling(features: NDArray[Any]) -> tuple[Floats, Floats]:
+def _scaling(features: Values) -> tuple[Floats, Floats]:
     """Return the mean and deviation of each column; 0 and 1 for columns of 0/1, and a constant is only shifted.
 
     >>> shift, factor = _scaling(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))

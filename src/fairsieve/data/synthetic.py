@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from fairsieve.data.sources import AnyPath
 from fairsieve.data.splits import Splits
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Integers
+from fairsieve.selection.cells import Integers, Values
 from fairsieve.validation import check_at_least, check_choice
 
 # Means and covariances of (x₁, x₂) given y = 1 and y = 0 (Sec. 5).
@@ -102,7 +101,7 @@ def load_authors_arrays(folder: AnyPath) -> tuple[Splits, dict[str, Integers]]:
     return Splits(*parts), {name: _read_codes(folder, file, len(parts[0])) for name, file in files.items()}
 
 
-def _read_array(folder: AnyPath, name: str) -> NDArray[Any]:
+def _read_array(folder: AnyPath, name: str) -> Values:
     """Read one .npy file, and never unpickle it."""
     path = Path(folder) / name
     if not path.is_file():
@@ -110,7 +109,7 @@ def _read_array(folder: AnyPath, name: str) -> NDArray[Any]:
             f"{name} is not in {folder}: point to the folder of the authors' arrays (xz_*, y_*, z_* and y_noise_*.npy)"
         )
     try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
+        array: Values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise InvalidInputError(f"{path} must be a NumPy .npy file of numbers; {error}") from error
     return array

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.data.sources import AnyPath, locate
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Values
 from fairsieve.validation import check_choice
 
 SEXES = ("Female", "Male")
@@ -242,8 +243,8 @@ def load_german(
 
 
 def _samples(
-    features: NDArray[Any],
-    label: NDArray[Any],
+    features: Values,
+    label: Values,
     groups: ArrayLike,
     names: Iterable[str],
     values: Iterable[str],

@@ -64,8 +64,8 @@ def group_chances(
             chances_by_group[tested] = shares
             continue
         known = np.eye(classes)[labels]
-        with warnings.catch_warnings():  # of many groups, and of a fit that could be a little closer
-            warnings.simplefilter("ignore")
+        # Of many groups, and of a fit that could be a little closer.
+        with warnings.catch_warnings(action="ignore"):
             model = LogisticRegression(max_iter=200).fit(np.hstack([columns, known])[part], groups[part])
         for label in range(classes):
             asked = np.broadcast_to(np.eye(classes)[label], (len(tested), classes))
@@ -131,7 +131,7 @@ class Forecast:
 
     def count(self, predictions: Floats) -> Floats:
         """Count predictions, (classes, groups, predicted)."""
-        return np.asarray((self.members.T @ predictions).reshape(*self.shape, -1))
+        return (self.members.T @ predictions).reshape(*self.shape, -1)
 
     def loss(self, before: Floats, after: Floats) -> float:
         """Forecast how much less accurate the model of other weights is.
@@ -187,7 +187,7 @@ class Forecast:
 
         def excess(table: Floats) -> Floats:
             rates = self.rates.of(table)[0] + error
-            return np.asarray(rates[place, high] - rates[place, low] - tolerance)
+            return rates[place, high] - rates[place, low] - tolerance
 
         def lagrangian(flat: Floats) -> tuple[float, Floats]:
             now = flat.reshape(self.shape)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
 from sklearn.dummy import DummyClassifier
@@ -35,7 +35,7 @@ from fairsieve.samples import (
     warn_of_alike,
     weighted_rows,
 )
-from fairsieve.selection.cells import Cells, Floats, Integers, as_array, missing_in, unmasked
+from fairsieve.selection.cells import Cells, Floats, Integers, Values, as_array, missing_in, unmasked
 from fairsieve.validation import check_at_least, shown
 
 Rows = Integers
@@ -83,7 +83,7 @@ def _find_weight_argument(estimator: Any) -> str:
     return "sample_weight"
 
 
-def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def check_targets(name: str, X: Any, y: Any) -> tuple[Any, Values]:
     """Return the features in a container whose rows can be selected, and their labels.
 
     Parameters
@@ -117,14 +117,13 @@ def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def check_sieve_samples(
-    X: Any, labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
+    X: Any, labels: Values, sensitive_features: Any, sample_weight: ArrayLike | None
 ) -> Checked:
     """Check labels, groups and weights; the features are left to the classifier, and encoded for the estimate."""
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels, rows)
-    features = encode_table(_safe_indexing(X, rows))
-    data = Samples(features, labels[rows], groups[rows], missing="own")
+    data = Samples(encode_table(_safe_indexing(X, rows)), labels[rows], groups[rows], missing="own")
     warn_of_alike(data.cells)
     return Checked(data, None if weights is None else as_copies(weights), rows, len(labels))
 
@@ -155,7 +154,7 @@ def _columns(table: Any) -> list[Any]:
     return [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
 
 
-def _encode_column(column: NDArray[Any]) -> Floats:
+def _encode_column(column: Values) -> Floats:
     """Encode one column as one or more numeric columns."""
     missing, numbers = missing_in(column), np.full(len(column), np.nan)
     if column.dtype.kind in "mM":
@@ -175,9 +174,9 @@ class FittedCopy(NamedTuple):
     """A fitted copy of a classifier, and the classes that the columns of its probabilities stand for."""
 
     estimator: Any
-    classes: NDArray[Any]
+    classes: Values
 
-    def predict_proba(self, X: Any, classes: NDArray[Any]) -> Floats:
+    def predict_proba(self, X: Any, classes: Values) -> Floats:
         """Predict the probabilities of ``classes``, (n, classes); 0 for a class that the copy did not see."""
         found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
         columns, known = np.zeros((len(found), len(classes))), classes.tolist()
@@ -205,12 +204,12 @@ class TrainingTask:
 
     estimator: Any
     X: Any
-    labels: NDArray[Any]
-    classes: NDArray[Any]
+    labels: Values
+    classes: Values
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     own: Floats | None = None
 
-    def under(self, labels: NDArray[Any], rows: Rows) -> TrainingTask:
+    def under(self, labels: Values, rows: Rows) -> TrainingTask:
         """Return the task of fitting to some rows, ascending and some more than once, under other labels."""
         params = {name: select_rows(value, rows, len(self.labels)) for name, value in self.fit_params.items()}
         own = None if self.own is None else self.own[rows]
@@ -266,7 +265,7 @@ class TrainingTask:
         """Multiply weights by the samples' own; either may be None for ones."""
         return self.own if weights is None else weights if self.own is None else weights * self.own
 
-    def _select(self, name: str, value: Any, rows: Rows, present: NDArray[Any]) -> Any:
+    def _select(self, name: str, value: Any, rows: Rows, present: Values) -> Any:
         """Return what a fit to ``rows`` gets of one of the further arguments."""
         short = name.rpartition("__")[2]
         if short == "eval_set" and value is not None:
@@ -276,7 +275,7 @@ class TrainingTask:
             return value
         return select_rows(value, rows, len(self.labels))
 
-    def _select_evaluation(self, pair: Any, present: NDArray[Any]) -> Any:
+    def _select_evaluation(self, pair: Any, present: Values) -> Any:
         """Return the part of an evaluation set whose classes are ``present``, labelled as the classifier expects."""
         if not (isinstance(pair, tuple) and len(pair) == 2):
             return pair  # such as CatBoost's Pool
@@ -307,7 +306,7 @@ def _takes_codes_only(estimator: Any) -> bool:
     return any(kind.__module__.partition(".")[0] == "xgboost" for kind in type(last).__mro__)
 
 
-def _sort_out_classes(found: Any, present: NDArray[Any]) -> NDArray[Any]:
+def _sort_out_classes(found: Any, present: Values) -> Values:
     """Return the classes in the order of the columns, as labels of our own type.
 
     CatBoost turns True into the text "True", and may order texts in its own way.
@@ -365,7 +364,7 @@ def _copies(X: Any, cells: Cells) -> Integers | None:
     return find_copies(pd.DataFrame(values), cells.group_codes)
 
 
-def _split(splitter: Any, X: Any, labels: NDArray[Any]) -> list[Any]:
+def _split(splitter: Any, X: Any, labels: Values) -> list[Any]:
     """Return the folds of a scikit-learn splitter, which must not need groups."""
     try:
         return list(splitter.split(X, labels))

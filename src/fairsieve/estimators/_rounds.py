@@ -21,7 +21,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.metrics import Rates, expected_counts
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Cells, Codes, Flags, Floats
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats, divide
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
@@ -182,7 +182,7 @@ class CrossFit:
 
     def predict_plainly(self) -> Floats:
         """Predict the entries by the classifier of all samples as they are."""
-        return np.asarray(self.predict(self.plain, None, self.folds, self.n_jobs)[self.entries.rows])
+        return self.predict(self.plain, None, self.folds, self.n_jobs)[self.entries.rows]
 
     def predict_weighted(self, weights: Floats, cleaned: bool) -> Floats:
         """Predict the entries by the classifier under weights; ``cleaned`` leaves the least believable labels out."""
@@ -190,7 +190,7 @@ class CrossFit:
         if cleaned and self.cleaning is not None:
             masks = self.cleaning.by_fold
             pairs = [(seen[mask[seen]], tested) for (seen, tested), mask in zip(pairs, masks, strict=True)]
-        return np.asarray(self.predict(self.task, weights, pairs, self.n_jobs))
+        return self.predict(self.task, weights, pairs, self.n_jobs)
 
     def predict_groups(self, probabilities: Floats, part: Codes) -> Floats:
         """Predict P(group | features, class) of some entries, ascending."""
@@ -416,7 +416,7 @@ def independent(masses: Floats, named: int) -> Floats:
     [[0.667, 2.0], [1.5, 0.75]]
     """
     found, inside = np.ones_like(masses), masses[:, :named]
-    found[:, :named] = np.divide(expected_counts(inside), inside, out=np.ones_like(inside), where=inside > 0)
+    found[:, :named] = divide(expected_counts(inside), inside, 1.0)
     return found
 
 
@@ -439,7 +439,7 @@ def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Fl
     right = classes[rows, labels] * table[groups, labels, labels] / seen[rows, labels]
     wanted = np.maximum(true_sums(cells.counts.astype(np.float64), table), LEAST * cells.counts)
     totals = by_cell(right, cells)
-    scale = np.divide(wanted, totals, out=np.zeros(wanted.shape), where=totals > 0)
+    scale = divide(wanted, totals)
     return right, right * scale[labels, groups]
 
 
@@ -464,4 +464,4 @@ def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if wrong(middle) < noise else (low, middle)
-    return np.asarray(low * flip_rates)
+    return low * flip_rates

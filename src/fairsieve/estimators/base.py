@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.util import hash_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +22,7 @@ from fairsieve.label_noise.survey import DRAWN_BY, row_keys, row_phases
 from fairsieve.metrics import Rates
 from fairsieve.notions import EO, find_notion
 from fairsieve.samples import Checked, Samples, dense
-from fairsieve.selection.cells import Cells, Codes, Floats, Integers, positive_code
+from fairsieve.selection.cells import Cells, Codes, Floats, Integers, Values, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.compromises import (
     Point,
@@ -372,7 +371,7 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
 
-def _as_stored(column: pd.Series) -> tuple[NDArray[Any], str | None]:
+def _as_stored(column: pd.Series) -> tuple[Values, str | None]:
     """Return a column as an array, and its type where that is pandas' own one of texts."""
     return column.to_numpy(), "str" if isinstance(column.dtype, pd.StringDtype) else None
 
@@ -427,7 +426,7 @@ class Arrangement:
     def of(cls, checked: Checked, labels: Codes) -> Arrangement:
         """Arrange the rows; equal ones are one, unless their ``labels``, as they are believed, differ."""
         data, cells = checked.data, checked.data.cells
-        weights = np.ones(len(data)) if checked.weights is None else checked.weights
+        weights = checked.counts
         content = row_keys(row_phases(data, weights)[0], DRAWN_BY)
         spread = weights * (content / 2.0**64)  # a number for each row, which says nothing about it
         features = np.asarray(dense(data.features), np.float64) + 0.0  # a negative zero is a zero
@@ -458,8 +457,7 @@ class Arrangement:
         codes = cells.label_codes[self.first], self.rank[cells.group_codes[self.first]]
         features = data.features[self.first][:, self.columns]
         samples = Samples(features, *codes, classes=classes, group_values=groups)
-        weights = np.ones(len(data)) if checked.weights is None else checked.weights
-        counts = _count(self.place, weights, len(self.first))
+        counts = _count(self.place, checked.counts, len(self.first))
         return Checked(samples, counts, np.arange(len(self.first)), len(self.first))
 
     def relabel(self, rows: LinearRows, like: LinearRows) -> LinearRows:

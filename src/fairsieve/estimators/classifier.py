@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
@@ -38,7 +38,7 @@ from fairsieve.label_noise.verified import (
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Checked, check_features, check_samples, draw_rows, read_seed, warn_of_groups
-from fairsieve.selection.cells import Cells, Floats, Integers, positive_code
+from fairsieve.selection.cells import Cells, Floats, Integers, Values, positive_code
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.compromises import SURE, Point, Solution, SolverSettings
 from fairsieve.training.newton import (
@@ -208,7 +208,7 @@ class FairRobustClassifier(FairEstimator):
         ridge: float | Literal["auto"] = "auto",
         threshold: float | str = 0.5,
         max_iter: int = 200,
-        pos_label: Any | None = None,
+        pos_label: Any = None,
         device: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -355,8 +355,7 @@ class FairRobustClassifier(FairEstimator):
             self.left_out_ = checked.rows[~kept]
         if to_true is not None and arrangement is not None:
             to_true = to_true[arrangement.groups]
-        judged = believed if to_true is None else given
-        roles = Table(train, believed, judged, given, to_true)
+        roles = Table(train, believed, believed if to_true is None else given, given, to_true)
         return _Rows(roles, folds, ridge, clean_ratio, looked_at, arrangement)
 
     def _remember(
@@ -421,11 +420,10 @@ class FairRobustClassifier(FairEstimator):
         asked = replace(settings, clean_ratio=before.clean_ratio)
         without = solve(before.roles, asked, before.folds, before.ridge)
         estimate, most = cast("CleanRatioEstimate", self.estimate_), self.max_accuracy_loss
-        weights = np.ones(len(checked.data)) if checked.weights is None else checked.weights
         place = slice(None) if rows.arrangement is None else rows.arrangement.place
 
         def is_better(ours: Integers, theirs: Integers) -> bool:
-            gain, error = gain_on_checked(estimate, ours[place], theirs[place], weights)
+            gain, error = gain_on_checked(estimate, ours[place], theirs[place], checked.counts)
             return most is not None and gain - SURE * error > most
 
         roles = (rows.roles, rows.folds), (before.roles, before.folds)
@@ -491,13 +489,12 @@ class FairRobustClassifier(FairEstimator):
         """Say whether a model would learn so many rows by heart, so that it must be judged on others."""
         data = checked.data
         parameters = (data.features.shape[1] + 1) * max(len(data.cells.classes) - 1, 1)
-        weight = 1.0 if checked.weights is None else float(checked.weights.mean())
-        return bool(size * weight < LEARNT_BY_HEART * parameters)
+        return bool(size * checked.counts.mean() < LEARNT_BY_HEART * parameters)
 
     def _deal(self, checked: Checked, rows: Integers) -> list[Integers]:
         """Deal some rows to folds, twice or more; equal rows go to the same one. None where there is too little."""
         data = checked.data if len(rows) == len(checked.data) else checked.data.take(rows)
-        weights = np.ones(len(data)) if checked.weights is None else checked.weights[rows]
+        weights = checked.counts[rows]
         masses = np.bincount(data.cells.label_codes, weights)
         if masses[masses > 0].min() < FEWEST:
             return []
@@ -617,7 +614,7 @@ class FairRobustClassifier(FairEstimator):
         return tags
 
 
-def _predict_part(model: LinearModel, kind: str, labels: NDArray[Any] | None, X: Any) -> NDArray[Any]:
+def _predict_part(model: LinearModel, kind: str, labels: Values | None, X: Any) -> Values:
     """Predict by a method of the model, and name the classes that it finds."""
     found = getattr(model, kind)(X if sparse.issparse(X) else np.asarray(X))
     return np.asarray(found if labels is None else labels[found])

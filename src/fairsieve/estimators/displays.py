@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sklearn
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +28,7 @@ from fairsieve.metrics import (
 )
 from fairsieve.notions import EO, find_notion
 from fairsieve.report.page import SYMBOLS, THEMES, Look, looks_of
-from fairsieve.selection.cells import Cells, Floats, positive_code
+from fairsieve.selection.cells import Cells, Floats, Values, positive_code
 from fairsieve.validation import check_choice, shown
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
@@ -115,7 +115,7 @@ class TradeoffDisplay:
         return front_points
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> TradeoffDisplay:
         """Plot the models on the path of one fit, from its ``path_``, on the rows that it is judged on.
 
         Parameters
@@ -161,8 +161,8 @@ class TradeoffDisplay:
         sensitive_features: ArrayLike,
         fairness: str = EO,
         method: Method = "to_overall",
-        pos_label: Any | None = None,
-        ax: Any | None = None,
+        pos_label: Any = None,
+        ax: Any = None,
         **style: Any,
     ) -> TradeoffDisplay:
         """Measure predictions, given by the name of the model, and plot, with 95 % intervals (bootstrap).
@@ -185,7 +185,7 @@ class TradeoffDisplay:
         intervals: Any = {"accuracy_interval": bounds[:, 0], "disparity_interval": bounds[:, 1]}
         return cls(list(predictions), right, unfair, name, **intervals).plot(ax=ax, **style)
 
-    def plot(self, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
+    def plot(self, ax: Any = None, **style: Any) -> TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
         (self.ax_,) = [ax] if ax is not None else _new_axes(1)
         self.figure_ = self.ax_.figure
@@ -263,7 +263,7 @@ class SelectionDisplay:
     {'yes, a': 1.2, 'yes, b': 0.8}
     """
 
-    ax_: NDArray[Any]
+    ax_: Values
     figure_: Any
 
     def __init__(
@@ -274,7 +274,7 @@ class SelectionDisplay:
         self.weights, self.ratios = (pd.Series(np.ravel(values), cells) for values in (weights, ratios))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> SelectionDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> SelectionDisplay:
         """Plot what each cell weighed in the training of a fitted estimator.
 
         Parameters
@@ -292,7 +292,7 @@ class SelectionDisplay:
         tables = np.asarray(estimator.effective_weights_), estimator.ratios_
         return cls(*tables, estimator.classes_, estimator.sensitive_values_).plot(ax=ax, **style)
 
-    def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
+    def plot(self, ax: Any = None, **style: Any) -> SelectionDisplay:
         """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.barh``."""
         axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
@@ -321,8 +321,7 @@ def _bootstrap(
 ) -> Floats:
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
     table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
-    cells = Cells(np.zeros(0, np.uint8), classes, values)
-    positive = positive_code(fairness, cells, pos_label)
+    positive = positive_code(fairness, Cells(np.zeros(0, np.uint8), classes, values), pos_label)
     share = table.reshape(-1) / table.sum()
     drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
     tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)
@@ -343,7 +342,7 @@ def fairness_scorer(
     fairness: str = EO,
     *,
     method: Method = "to_overall",
-    pos_label: Any | None = None,
+    pos_label: Any = None,
     with_accuracy: bool = False,
 ) -> Any:
     """Make a scorer of fairness: the negative disparity, because scores are maximised.

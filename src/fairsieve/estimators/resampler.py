@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 from sklearn.utils import InputTags, Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -17,7 +17,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.samples import check_groups, read_seed
 from fairsieve.selection.batches import Draw, batch_offsets, batch_shares, draw_batches, share_edges
-from fairsieve.selection.cells import Cells, Integers
+from fairsieve.selection.cells import Cells, Integers, Values
 from fairsieve.training.compromises import TOLERANCE
 from fairsieve.validation import shown
 
@@ -59,7 +59,7 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
     True
     """
 
-    def __init__(self, estimator: Any | None = None, random_state: Any = None) -> None:
+    def __init__(self, estimator: Any = None, random_state: Any = None) -> None:
         self.estimator = estimator
         self.random_state = random_state
 
@@ -188,8 +188,8 @@ def _decode_indicators(y: Any) -> Any:
 
 
 def _draw_labels(
-    found: CleanRatioEstimate, classes: NDArray[Any], labels: NDArray[Any], seed: int
-) -> tuple[NDArray[Any], Integers]:
+    found: CleanRatioEstimate, classes: Values, labels: Values, seed: int
+) -> tuple[Values, Integers]:
     """Draw a label for each row by the chances that checked labels gave.
 
     Returns the labels, and for each a row that was given that label: so they can be taken from any container.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import joblib
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _estimator_has, check_is_fitted
@@ -33,7 +33,7 @@ from fairsieve.label_noise.verified import check_verification, refuse_known_rati
 from fairsieve.notions import EO
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Checked, Samples, draw_rows, read_seed, warn_of_groups, weighted_rows
-from fairsieve.selection.cells import Floats, Integers, positive_code, unmasked
+from fairsieve.selection.cells import Floats, Integers, Values, divide, positive_code, unmasked
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.compromises import SolverSettings, Together, choose_bargain, choose_point
 from fairsieve.training.newton import Cleaning, choose_cleaning, choose_ridge, keep_believable
@@ -176,7 +176,7 @@ class SieveClassifier(FairEstimator):
         cv: Any = 3,
         threshold: float | str = 0.5,
         keep_path: bool = False,
-        pos_label: Any | None = None,
+        pos_label: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -254,15 +254,13 @@ class SieveClassifier(FairEstimator):
         own = weighted_rows(sample_weight, given)[1]  # as they are: their mean may matter to the classifier
         fits = self._divide(checked, X, own, fit_params, folds, seed)
         compared = sensitive_features is not None and cells.named_groups > 1
-        counts = np.ones(len(cells)) if checked.weights is None else checked.weights
         with progress_bar("sieving", self._most_updates, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
             aim = None if self.tolerance is not None else self.max_accuracy_loss
-            search = Rounds(fits, counts[fits.entries.rows], settings, rule, aim)
+            search = Rounds(fits, checked.counts[fits.entries.rows], settings, rule, aim)
             self.stopped_ = search.run()
         self._kept, self._cells, self._given = rows, checked.data.cells, given
-        best = self._compare_rounds(search, settings)
-        self._remember(search, fits, checked.data, best)
+        self._remember(search, fits, checked.data, self._compare_rounds(search, settings))
         self._tell()
         return self
 
@@ -420,7 +418,7 @@ class SieveClassifier(FairEstimator):
         self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
         share = by_cell(self.weights_[self._kept], cells) / max(float(np.abs(self.weights_).sum()), 1e-300)
         counts = cells.counts / len(cells)
-        self._effective = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
+        self._effective = divide(share, counts, 1.0)
         self._take_doubts(place)
 
     def _doubt(self, data: Samples, place: int) -> tuple[pd.DataFrame, Integers]:
@@ -437,7 +435,7 @@ class SieveClassifier(FairEstimator):
         suspects = suspects_of(decision, data, kept, self._kept, share=1 - self.clean_ratio_)
         return suspects, self._kept[used]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """Predict the most probable class of each sample, or by the threshold; an array of shape (n,)."""
         chances = self.predict_proba(X)
         if self.threshold_ == 0.5:

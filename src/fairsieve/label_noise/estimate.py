@@ -34,7 +34,7 @@ from fairsieve.label_noise.verified import (
 from fairsieve.notebook import cells_html
 from fairsieve.report.text import load_sentences, percent, upper
 from fairsieve.samples import Checked, Samples, check_samples, read_seed
-from fairsieve.selection.cells import Cells, Codes, Floats
+from fairsieve.selection.cells import Cells, Codes, Floats, divide
 from fairsieve.training.rows import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
@@ -198,8 +198,7 @@ class CleanRatioEstimate:
     @property
     def acts(self) -> bool:
         """Whether training goes by the chances of the true classes, and not by the labels as they are."""
-        found = self.credible and (self.flip_rates.any() or self.aimed)
-        return self.verified is not None or bool(found)
+        return self.verified is not None or bool(self.credible and (self.flip_rates.any() or self.aimed))
 
     @property
     def all_clear(self) -> bool:
@@ -263,8 +262,7 @@ class CleanRatioEstimate:
         n, left = check_at_least("n", n, 1), int(open_.sum())
         if n > left:
             raise InvalidInputError(f"n must be at most {left}, the rows that nobody checked; got {n}")
-        rng = np.random.default_rng(check_seed("seed", seed))
-        return choose_rows(n, open_, self.wrong, self.cells, rng)
+        return choose_rows(n, open_, self.wrong, self.cells, np.random.default_rng(check_seed("seed", seed)))
 
 
 def estimate_clean_ratio(
@@ -314,14 +312,14 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
-def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
+def estimate_of(checked: Checked, seed: int, verified: Verification | None) -> CleanRatioEstimate:
     """Estimate from samples that have been checked, and labels that somebody verified, if any."""
     return estimate_with_rule(checked, seed, verified)[0]
 
 
 @one_thread("blas")
 def estimate_with_rule(
-    checked: Checked, seed: int, verified: Verification | None = None
+    checked: Checked, seed: int, verified: Verification | None
 ) -> tuple[CleanRatioEstimate, Rule | None]:
     """Estimate, and say how other rows are judged by it. Where groups are many, the smaller ones are one group.
 
@@ -357,7 +355,7 @@ class _Estimation:
 
     def __init__(self, checked: Checked) -> None:
         self.data, self.cells = checked.data, checked.data.cells
-        self.weights = np.ones(len(self.data)) if checked.weights is None else checked.weights
+        self.weights = checked.counts
         self.survey = Survey.draw(self.data, self.weights)
         self.tried = try_predictors(self.survey)
         self.rule: Rule | None = None
@@ -404,8 +402,7 @@ class _Estimation:
         """Build the estimate from the chances of the true classes."""
         noise = np.full(self.cells.shape, np.nan)
         if verdict:
-            sums, counts = by_cell(_wrong(true_class, self.cells), self.cells), self.cells.counts
-            np.divide(sums, counts, out=noise, where=counts > 0)
+            noise = divide(by_cell(_wrong(true_class, self.cells), self.cells), self.cells.counts, np.nan)
         found = clean_ratio, interval, noise, flip_rates, aimed, verdict, true_class
         return CleanRatioEstimate(*found, self.cells, self.tried.choice, **more)
 
@@ -531,4 +528,4 @@ def by_cell(values: Floats, cells: Cells) -> Floats:
 
 def _wrong(true_class: Floats, cells: Cells) -> Floats:
     """Return how likely each label is wrong."""
-    return np.asarray(1 - true_class[np.arange(len(cells)), cells.label_codes])
+    return 1 - true_class[np.arange(len(cells)), cells.label_codes]

@@ -199,8 +199,7 @@ class Tried:
 def try_predictors(survey: Survey) -> Tried:
     """Fit the predictors and choose between them, by cross-validated log loss."""
     makers: list[Any] = [linear_predictors, boosted_predictor]
-    threads = min(os.cpu_count() or 1, 2)
-    (linear, curved), boosted = map_in_threads(lambda make: make(survey), makers, threads)
+    (linear, curved), boosted = map_in_threads(lambda make: make(survey), makers, min(os.cpu_count() or 1, 2))
     base = best = min((linear, curved), key=lambda each: survey.mean(each.losses)[0])
     tried = [linear, curved, boosted] if boosted is not None else [linear, curved]
     losses = {each.name: survey.mean(each.losses)[0] for each in tried}
@@ -263,8 +262,7 @@ def _find_rates(survey: Survey, base: Predictor, model: FlipModel, highest: Floa
         levels, others = (np.bincount(ties.ravel(), each.level.ravel()) / counts for each in (bent, straight))
         apart = (levels - others) / 2  # the deviation of two values from their mean
         covariance = bent.covariance(designs[1]) + np.diag(apart**2 + MISFIT**2)
-        influence = bent.influence(designs[1])
-        rates_found.append(FlipRates(levels, covariance, ties.T.copy(), highest, influence))
+        rates_found.append(FlipRates(levels, covariance, ties.T.copy(), highest, bent.influence(designs[1])))
     return tuple(rates_found)
 
 

@@ -264,7 +264,7 @@ def log_losses(logits: Floats, labels: Codes) -> Floats:
     if logits.shape[1] == 1:
         against = np.where(labels == 1, -logits[:, 0], logits[:, 0])
         return np.asarray(np.maximum(against, 0.0) + np.log1p(np.exp(-np.abs(against))))
-    return np.asarray(-np.log(np.maximum(probabilities(logits)[np.arange(len(labels)), labels], TINIEST)))
+    return -np.log(np.maximum(probabilities(logits)[np.arange(len(labels)), labels], TINIEST))
 
 
 def transitions(flip_rates: Floats) -> Floats:
@@ -309,7 +309,7 @@ def _joint(model: FlipModel, observed: Observed) -> tuple[Floats, Floats, Flags,
 
 
 def _log_odds(chances: Floats) -> Floats:
-    return np.asarray(np.log(np.maximum(chances, 1e-12)) - np.log(np.maximum(1 - chances, 1e-12)))
+    return np.log(np.maximum(chances, 1e-12)) - np.log(np.maximum(1 - chances, 1e-12))
 
 
 def _slopes(model: FlipModel, observed: Observed, aimed: bool) -> tuple[float, Floats, Floats, Floats]:
@@ -368,4 +368,4 @@ def _solve(curvature: Floats, slope: Floats) -> Floats:
         _, step, failed = dposv(curvature, slope, lower=True)
         if not failed and np.isfinite(step).all():
             return np.asarray(step)
-    return np.asarray(slope / np.maximum(scale, 1e-8))
+    return slope / np.maximum(scale, 1e-8)

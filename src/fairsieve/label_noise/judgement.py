@@ -26,10 +26,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.flip_model import transitions
@@ -48,7 +47,7 @@ from fairsieve.metrics import (
     has_enough,
     needed_deviations,
 )
-from fairsieve.selection.cells import Cells, Codes, Flags, Floats
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats, Values, divide
 
 Basis = Literal["verified labels", "estimate", "bounds", "given labels"]
 Verdict = Literal["holds", "fails", "cannot tell"]
@@ -88,15 +87,9 @@ class Judged:
     clusters: Codes | None = None
     seed: int = 0
 
-    def kinds(self, *, labels: Codes | None = None, more: Sequence[Codes] = ()) -> Kinds:
-        """Count the rows of each kind, by other labels or further codes if so wanted."""
-        given = self.cells.label_codes if labels is None else labels
-        columns = [given, self.cells.group_codes, *self.predictions, *more]
-        return Kinds([np.asarray(column, np.int64) for column in columns], self)
-
 
 class Kinds:
-    """How many rows there are of each kind.
+    """How many rows there are of each kind, by other labels than those given or by further codes if so wanted.
 
     Attributes
     ----------
@@ -108,8 +101,10 @@ class Kinds:
         The kind of each row.
     """
 
-    def __init__(self, columns: list[Codes], judged: Judged) -> None:
+    def __init__(self, judged: Judged, labels: Codes | None = None, more: Sequence[Codes] = ()) -> None:
         self.judged, self.shape = judged, judged.cells.shape
+        given = judged.cells.label_codes if labels is None else labels
+        columns = [given, judged.cells.group_codes, *judged.predictions, *more]
         place = np.zeros(len(judged.weights), np.int64)
         for column in columns:  # renumbered each time, so that many models do not overflow
             place = np.unique(place * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
@@ -130,8 +125,8 @@ class Kinds:
         cluster, kind = np.divmod(pairs, size)
         mixed = np.bincount(cluster)[cluster] > 1  # of several kinds
         sums, squares = (np.bincount(kind, np.where(mixed, 0, shares) ** power, size) for power in (1, 2))
-        people = np.divide(sums**2, squares, out=np.ones(size), where=squares > 0)
-        drawn = np.asarray(rng.gamma(people, size=(times, size)) * sums / people)
+        people = divide(sums**2, squares, 1.0)
+        drawn = rng.gamma(people, size=(times, size)) * sums / people
         cluster, kind, shares = np.unique(cluster[mixed], return_inverse=True)[1], kind[mixed], shares[mixed]
         for first in range(0, int(cluster.max(initial=-1)) + 1, BATCH):
             in_batch = (cluster >= first) & (cluster < first + BATCH)
@@ -180,7 +175,7 @@ class DrawnRows(NamedTuple):
         weighed = (influence * kinds.judged.weights[:, None]).T
         sums = [np.bincount(kinds.kind, each, len(kinds.masses)) for each in weighed]
         means = np.stack(sums, axis=1) / np.maximum(kinds.masses, 1e-300)[:, None]
-        return np.asarray((self.masses[1:] - kinds.masses) @ means)
+        return (self.masses[1:] - kinds.masses) @ means
 
 
 AskedGap = tuple[str, int, int, int]
@@ -321,8 +316,7 @@ class Judgement:
 
     def _claim(self, name: str, boundary: float, *models: int) -> Verdict:
         """Say on which side of a boundary a change lies: that of a disparity should be below, of accuracy above."""
-        found = self.change(*models)[name]
-        low, high = found.interval
+        low, high = self.change(*models)[name].interval
         below, above = high < boundary, low >= boundary
         if below or above:
             return "holds" if below == (name == "disparity") else "fails"
@@ -354,13 +348,12 @@ class Judgement:
 
     def chances_at(self, rates: Floats) -> Floats:
         """Compute how likely each class is the true one of each row, by its kind, for labels wrong at such rates."""
-        kinds = self.judged.kinds()
+        kinds = Kinds(self.judged)
         (label, group), shape = kinds.codes[:2], self.judged.cells.shape
         predicted = np.unique(kinds.codes[2:], axis=1, return_inverse=True)[1].reshape(-1)
         given = np.zeros((*shape, int(predicted.max(initial=0)) + 1))
         given[label, group, predicted] = kinds.masses
-        true = undo_flips(given, rates)[:, group, predicted].T
-        chances = true * transitions(rates)[group, :, label]
+        chances = undo_flips(given, rates)[:, group, predicted].T * transitions(rates)[group, :, label]
         chances[chances.sum(axis=1) <= 0] = 1.0
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))[kinds.kind]
 
@@ -387,8 +380,7 @@ class Judgement:
         tables = [count_table(*rows, codes, classes, groups, there) for codes in self.judged.predictions]
         each = there.sum() / max(float(self.judged.weights.sum()), 1e-300)
         tables += [counts[0] * each for counts in next(iter(self.worlds()))]
-        enough = has_enough(np.stack(tables), self.notion, FEW, positive=self.positive)
-        return np.asarray(enough.all(axis=0))
+        return np.asarray(has_enough(np.stack(tables), self.notion, FEW, positive=self.positive).all(axis=0))
 
     @cached_property
     def is_compared(self) -> bool:
@@ -422,13 +414,13 @@ class Judgement:
 
 def judge(
     cells: Cells,
-    predictions: Sequence[NDArray[Any]],
+    predictions: Sequence[Values],
     notion: str,
     *,
     positive: int = -1,
     estimate: CleanRatioEstimate | None = None,
-    sample_weight: NDArray[Any] | None = None,
-    clusters: NDArray[Any] | None = None,
+    sample_weight: Values | None = None,
+    clusters: Values | None = None,
     seed: int = 0,
 ) -> Judgement:
     """Judge models by predictions for rows that they did not see.
@@ -533,7 +525,7 @@ def _rate(tables: Floats, name: str, label: int) -> tuple[Floats, Floats]:
         "true_positive_rate": (right, of_class),
         "false_positive_rate": (said - right, everyone - of_class),
     }[name]
-    return np.divide(hits, people, out=np.zeros_like(hits), where=people > 0), people
+    return divide(hits, people), people
 
 
 def _widest(scores: Sequence[Score]) -> Score:
@@ -558,8 +550,7 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
         scores = [[score for score in column if score is not None] for column in columns]
         rates.append(same[0]._replace(groups=[_widest(each) if each else None for each in scores]))
     accuracy = _widest([one.accuracy for one in judged])
-    disparity = _widest([one.disparity for one in judged])
-    return ModelJudgement(accuracy, disparity, rates, judged[0].table)
+    return ModelJudgement(accuracy, _widest([one.disparity for one in judged]), rates, judged[0].table)
 
 
 # ---- Counts by true class
@@ -567,7 +558,7 @@ def _widest_model(judged: Sequence[ModelJudgement]) -> ModelJudgement:
 
 def draw_rows(judged: Judged, labels: Codes | None = None) -> DrawnRows:
     """Draw the rows again, by their labels as given or others."""
-    kinds, rng = judged.kinds(labels=labels), np.random.default_rng(judged.seed)
+    kinds, rng = Kinds(judged, labels), np.random.default_rng(judged.seed)
     masses = np.vstack([kinds.masses, kinds.draw(rng, DRAWS)])
     return DrawnRows(kinds, masses, [imagine(kinds, rng, DRAWS) for _ in judged.predictions])
 
@@ -591,7 +582,7 @@ def undo_flips(tables: Floats, rates: Floats) -> Floats:
     inverse = np.linalg.inv(transitions(rates))  # (…, groups, true, given)
     true = np.maximum(np.einsum("...zji,...jzp->...izp", inverse, tables), 0.0)
     before, after = tables.sum(axis=-3, keepdims=True), true.sum(axis=-3, keepdims=True)
-    return np.asarray(true * np.divide(before, after, out=np.ones_like(after), where=after > 0))
+    return np.asarray(true * divide(before, after, 1.0))
 
 
 def correct_world(given: World, rates: Floats) -> World:
@@ -610,7 +601,7 @@ def count_by_checks(judged: Judged, estimate: CleanRatioEstimate) -> list[World]
         raise ValueError("the estimate was not learnt from checked labels")
     cells, rng = judged.cells, np.random.default_rng(judged.seed)
     right = chances[np.arange(len(cells)), cells.label_codes]
-    kinds = judged.kinds(more=[np.minimum((right * BINS).astype(np.int64), BINS - 1)])
+    kinds = Kinds(judged, more=[np.minimum((right * BINS).astype(np.int64), BINS - 1)])
     masses, totals = kinds.draw(rng, FEWER_DRAWS), np.maximum(kinds.masses, 1e-300)
     weighted = chances * judged.weights[:, None]
     by_kind = [np.bincount(kinds.kind, each, len(totals)) for each in weighted.T]
@@ -712,7 +703,7 @@ class _Imagined:
             return estimate.true_class
         return self.judged.chances_at(np.full(cells.shape, (1 - estimate.interval[0]) / 2))
 
-    def labels(self, draw: int = 0) -> Codes:
+    def labels(self, draw: int) -> Codes:
         """Draw labels by these chances."""
         turns = np.random.default_rng([self.judged.judged.seed, draw]).random(len(self.chances))
         return np.asarray((np.cumsum(self.chances, axis=1)[:, :-1] < turns[:, None]).sum(axis=1))
@@ -722,8 +713,7 @@ class _Imagined:
         rows = None
         if checks is not None:
             rows = np.random.default_rng(self.judged.judged.seed + 1).permutation(len(self.chances))[:checks]
-        judged = self.judged.knowing(self.labels(draw), self.chances, rows)
-        low, high = judged.change()["disparity"].interval
+        low, high = self.judged.knowing(self.labels(draw), self.chances, rows).change()["disparity"].interval
         return (high - low) / 2
 
     @cached_property

@@ -24,10 +24,8 @@ from pandas.util import hash_array
 
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import COPIES, Samples, dense
-from fairsieve.selection.cells import Codes, Floats
+from fairsieve.selection.cells import Codes, Floats, Keys, divide, slices
 from fairsieve.training.rows import one_thread
-
-Keys = NDArray[np.uint64]
 
 MOST = 8_000  # samples that are looked at
 TOO_FEW, FEW = 2, 10  # different samples for each fold: not enough, and enough however often each is there
@@ -151,8 +149,7 @@ class Survey:
 
     def parts_of(self, data: Samples) -> Iterator[tuple[slice, Floats]]:
         """Return the same columns for all samples of the data, in parts that fit into memory as design matrices."""
-        for first in range(0, len(data), CHUNK):
-            part = slice(first, first + CHUNK)
+        for part in slices(len(data), CHUNK):
             groups = data.cells.host_codes[part].astype(np.int64) % data.cells.shape[1]
             features = data.features[part]
             features = features if features.ndim == 2 else features.reshape(len(groups), -1)
@@ -194,16 +191,15 @@ def row_phases(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[C
     """
     width = int(np.prod(data.features.shape[1:]))
     step = max(CACHED // max(width, 1), 1)
-    rows = [slice(first, first + step) for first in range(0, len(data), step)]
+    rows = slices(len(data), step)
 
     def read(part: slice | Codes) -> Floats:
-        values = dense(data.features[part])
-        return values.reshape(-1 if width else len(weights[part]), width)
+        return dense(data.features[part]).reshape(-1 if width else len(weights[part]), width)
 
     edges = [(values.min(axis=0), values.max(axis=0)) for values in map(read, rows)]
     low = np.min([low for low, _ in edges], axis=0).astype(np.float64)
     high = np.max([high for _, high in edges], axis=0).astype(np.float64)
-    scale = np.divide(LEVELS, high - low, out=np.zeros_like(low), where=high > low)
+    scale = divide(LEVELS, high - low)
     levels, moments = [], np.zeros((3, len(low)))
     for part in rows:
         shares = read(part) - low
@@ -223,7 +219,7 @@ def row_phases(data: Samples, weights: Floats) -> tuple[Keys, Codes, Callable[[C
     def checksum(some: Codes) -> Keys:
         sums = [
             (read(some[part]).astype(np.float64) + 0.0).view(np.uint64) @ exact  # a negative zero is a zero
-            for part in (slice(first, first + step) for first in range(0, len(some), step))
+            for part in slices(len(some), step)
         ]
         return np.asarray(hash_array(np.concatenate(sums), categorize=False))
 
@@ -255,9 +251,8 @@ def _deal(keys: Keys, codes: Codes, weights: Floats, count: int = FOLDS) -> Code
     folds = np.empty(len(keys), np.int64)
     for code in np.unique(cell):
         own = np.flatnonzero(cell == code)
-        start = int(keys[own].mean() / 2.0**63 * START * count)
-        folds[own] = (start + np.arange(len(own))) % count
-    return np.asarray(folds[kinds])
+        folds[own] = (int(keys[own].mean() / 2.0**63 * START * count) + np.arange(len(own))) % count
+    return folds[kinds]
 
 
 def _strongest(features: Floats, labels: Codes, classes: int, weights: Floats, most: int) -> Codes:

@@ -72,7 +72,7 @@ def measure_true_labels(
     *,
     rows: ArrayLike | None = None,
     fairness: str = EO,
-    pos_label: Any | None = None,
+    pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
 ) -> TrueMeasures:

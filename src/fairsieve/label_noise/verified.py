@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax, softmax
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.flip_model import climb
-from fairsieve.metrics import wilson
+from fairsieve.metrics import Bounds, wilson
 from fairsieve.samples import Checked, Samples, dense
-from fairsieve.selection.cells import Cells, Codes, Flags, Floats, Integers, missing_in, unmasked
+from fairsieve.selection.cells import (
+    Cells,
+    Codes,
+    Flags,
+    Floats,
+    Integers,
+    Values,
+    divide,
+    missing_in,
+    unmasked,
+)
 from fairsieve.training.newton import log_probabilities
 from fairsieve.validation import shown
 
@@ -46,7 +56,7 @@ class VerifiedRates(NamedTuple):
     low: Floats
     high: Floats
 
-    def narrowing(self, more: int = 10) -> Floats:
+    def narrowing(self, more: int) -> Floats:
         """Estimate by how much the intervals would narrow if ``more`` rows of each group were checked.
 
         >>> rates = VerifiedRates(np.full((2, 1), 15), np.zeros((2, 1)), np.zeros((2, 1)), np.full((2, 1), 0.2))
@@ -68,14 +78,14 @@ class Verification(NamedTuple):
         """Whether there are enough to learn from."""
         return int((self.codes >= 0).sum()) >= FEW
 
-    def correct(self, data: Samples) -> NDArray[Any]:
+    def correct(self, data: Samples) -> Values:
         """Return the labels with the checked ones set right."""
         classes = np.asarray(data.cells.classes, dtype=data.labels.dtype)
         return np.where(self.codes >= 0, classes[self.codes], data.labels)
 
 
 def check_verification(
-    checked: Checked, verified_labels: Any, verified_weight: ArrayLike | None = None
+    checked: Checked, verified_labels: Any, verified_weight: ArrayLike | None
 ) -> Verification | None:
     """Check what users pass as ``verified_labels`` and ``verified_weight``; None where there are none."""
     if verified_labels is None:
@@ -169,8 +179,7 @@ def _warn_of_verified(codes: Integers, features: Any, cells: Cells) -> None:
     table = dense(features[checked]).reshape(len(checked), -1)
     table = np.column_stack([table, cells.group_codes[checked]])
     different, kinds = np.unique(table, axis=0, return_inverse=True)
-    classes = pd.Series(codes[checked]).groupby(kinds.reshape(-1)).transform("nunique")
-    rows = int((classes > 1).sum())
+    rows = int((pd.Series(codes[checked]).groupby(kinds.reshape(-1)).transform("nunique") > 1).sum())
     if rows and 2 * len(different) > len(checked):  # in a table of few different rows that is no surprise
         warnings.warn(
             f"verified_labels contradict each other: {rows} of {len(checked)} checked rows equal another one that was "
@@ -182,7 +191,7 @@ def _warn_of_verified(codes: Integers, features: Any, cells: Cells) -> None:
 
 def gain_on_checked(
     estimate: CleanRatioEstimate, first: Integers, second: Integers, weights: Floats
-) -> tuple[float, float]:
+) -> Bounds:
     """Estimate how much more often the first of two models predicts the true class, and the standard error of that.
 
     All rows count by their chances, and how far these are off is seen on the checked rows, for chances that were not
@@ -294,7 +303,7 @@ def _inclusion(share: Floats, n: int) -> Floats:
         sure |= chance >= 1
         rest = np.where(sure, 0.0, share)
         chance = np.where(sure, 1.0, rest * (n - sure.sum()) / max(rest.sum(), 1e-300))
-    return np.asarray(chance)
+    return chance
 
 
 # ---- Learn the chance of each true class from labels that somebody checked, and count by true class
@@ -346,8 +355,8 @@ def learn_true_class(
     verified: Verification,
     sample_weight: Floats,
     seed: int,
-    alone: Floats | None = None,
-) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float], TrueClassModel]:
+    alone: Floats | None,
+) -> tuple[Floats, Floats, VerifiedRates, Bounds, TrueClassModel]:
     """Learn the chance of each true class of every sample.
 
     Parameters
@@ -387,7 +396,7 @@ def learn_true_class(
     checks = [sums.draw_checks(rng, DRAWS // 2, imagined=imagined, rows=False) for imagined in (True, False)]
     drawn = np.concatenate([sums.correct(*each) for each in zip(again, checks, strict=True)])
     there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
-    wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
+    wrong = 1 - divide(stays, there, np.nan)
     low, high = bound_draws(wrong)
     seen_wrong = np.zeros(cells.shape, bool)
     mistaken = checked[codes[checked] != labels[checked]]
@@ -399,7 +408,7 @@ def learn_true_class(
     return true_class, unseen, rates, _share_of_right(labels == codes, sums), model
 
 
-def _share_of_right(right: Flags, sums: CheckedSums) -> tuple[float, float]:
+def _share_of_right(right: Flags, sums: CheckedSums) -> Bounds:
     """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
     rows, own, checks = sums.rows, sums.weights, sums.checks
     known = own[rows].sum() / own.sum()
@@ -415,7 +424,7 @@ def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats) -> Floats:
     kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
     members = np.equal.outer(np.arange(cells.shape[1]), cells.group_codes).astype(np.float64)
     there, stays = (members @ own).T, (members @ kept).T
-    return 1 - np.divide(stays, there, out=np.ones_like(there), where=there > 0)
+    return 1 - divide(stays, there, 1.0)
 
 
 class TrueClassModel:
@@ -624,7 +633,7 @@ class CheckedSums:
         off = self._by_place(self.place[self.rows], checks[:, None] * self.off)
         totals = sums.sum(axis=(0, 2))
         seen = np.bincount(self.groups[self.rows], checks, len(totals)) + imagined.sum(axis=1)
-        scale = np.divide(totals, seen, out=np.zeros(len(totals)), where=seen > 0)
+        scale = divide(totals, seen)
         shares = sums / np.maximum(totals[:, None], 1e-300)
         off += imagined.T[:, :, None] * shares.sum(axis=0) - imagined.sum(axis=1)[:, None] * shares
         return np.asarray(np.maximum(sums + scale[:, None] * off, 0.0))
@@ -642,7 +651,6 @@ def bound_draws(drawn: Floats) -> tuple[Floats, Floats]:
     Imagined checks find wrong labels where none were, so without them the upper end of what is right would be too low;
     with none, few checks that agree by chance would leave no doubt.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # cells without samples
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # cells without samples
         ends = [np.nanpercentile(half, LEVELS, axis=0) for half in np.array_split(drawn, 2)]
     return np.fmin(ends[0][0], ends[1][0]), np.fmax(ends[0][1], ends[1][1])

@@ -91,7 +91,7 @@ def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:
     return outputs.argmax(dim=1)
 
 
-def class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
+def class_losses(outputs: torch.Tensor, target: int, loss: LossFunction) -> torch.Tensor:
     """Return losses as if every sample had the label ``target``."""
     return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
 
@@ -102,7 +102,7 @@ def compute_signals(
     losses: torch.Tensor,
     targets: Sequence[int],
     signal: str,
-    loss: LossFunction = cross_entropy,
+    loss: LossFunction,
 ) -> torch.Tensor:
     """Return what the groups are compared by, one row per target: losses, or 0–1 errors, against it.
 

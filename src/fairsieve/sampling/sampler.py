@@ -43,7 +43,7 @@ from fairsieve.sampling.states import (
 )
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends import check_shape, choose_backend
-from fairsieve.selection.cells import Cells, Floats, Integers, as_array, cells_checksum
+from fairsieve.selection.cells import Cells, Floats, Integers, as_array, cells_checksum, divide, slices
 from fairsieve.selection.epoch import Judged, Plan, SamplingMethod, check_room, is_auto
 from fairsieve.selection.ratios import class_shares
 from fairsieve.validation import check_at_least, shown
@@ -127,7 +127,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         epochs: int | None = None,
         warmup_epochs: int | None = None,
         tolerance: float = 0.02,
-        pos_label: Any | None = None,
+        pos_label: Any = None,
         classes: Sequence[Any] | None = None,
         seed: int = 0,
         folder: str | Path | None = None,
@@ -418,7 +418,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         backend = choose_backend("numpy", held_out)
         sums, squares = backend.sum_signals(backend.measure(losses, signals), backend.hold(None))
         natural = class_shares(self.plan.cell_counts)
-        weights = np.divide(self.plan.ratios, natural, out=np.ones_like(natural), where=natural > 0)
+        weights = divide(self.plan.ratios, natural, 1.0)
         groups = torch.from_numpy(held_out.group_codes).to(outputs.device)
         is_worse = self.doubt is not None and costs_accuracy(outputs, targets, weights, groups)
         return Judged(sums, squares, held_out.counts.reshape(-1), is_worse)
@@ -531,10 +531,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         check_dataset(dataset, len(self.plan.cells))
         stale, forecast = self.stale(share), self.forecast
         looked_at = [] if forecast is None or forecast.averages is not None else [forecast.samples]
-        parts = [
-            [each[at : at + chunk_size] for at in range(0, len(each), chunk_size)]
-            for each in [stale, *looked_at]
-        ]
+        every = [stale, *looked_at]
+        parts = [[each[part] for part in slices(len(each), chunk_size)] for each in every]
         chunks = [chunk for part in parts for chunk in part]
         if isinstance(dataset, torch.Tensor):
             batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)

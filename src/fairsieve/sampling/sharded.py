@@ -65,7 +65,7 @@ class Workers:
     (1, [1, 2])
     """
 
-    def __init__(self, *, timeout: float = 300.0, group: Any | None = None) -> None:
+    def __init__(self, *, timeout: float = 300.0, group: Any = None) -> None:
         self.timeout = check_positive("timeout", timeout)
         self.traffic: Counter[str] = Counter()  # messages and bytes that this worker handed over
         self._group = group
@@ -324,7 +324,7 @@ class ShardedPlan(Plan):
         """Samples in a batch, over all workers."""
         return min(self.batch_size, self.selected)
 
-    def update(self, losses: Any, signals: Any | None = None, **options: Any) -> None:
+    def update(self, losses: Any, signals: Any = None, **options: Any) -> None:
         """Begin an epoch from the losses of the worker's own samples; all workers call it together."""
         if not self.in_warmup:
             self.workers.agree(epoch=self.epoch, seed=self.seed)
@@ -393,7 +393,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         batch_size: int,
         *,
         timeout: float = 300.0,
-        group: Any | None = None,
+        group: Any = None,
         **options: Any,
     ) -> None:
         self.workers = Workers(timeout=timeout, group=group)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import refuse_stream
 from fairsieve.selection.batches import GOLDEN
-from fairsieve.selection.cells import Integers, as_array
+from fairsieve.selection.cells import Integers, as_array, slices
 from fairsieve.selection.epoch import Plan
 from fairsieve.validation import check_at_least, check_share, shown
 
@@ -252,8 +252,8 @@ class RunningLosses:
         self.settle()
         part = int(check_share("share", share) * 2**64)
         found = []
-        for start in range(0, len(self.seen), CHUNK):  # so that little is held besides the answer
-            old = np.flatnonzero(self.seen[start : start + CHUNK] < epoch) + start
+        for some in slices(len(self.seen), CHUNK):  # so that little is held besides the answer
+            old = np.flatnonzero(self.seen[some] < epoch) + some.start
             if part < 2**64:
                 places = (old + first).astype(np.uint64) * GOLDEN + np.uint64(part * epoch % 2**64)
                 old = old[(places < np.uint64(part)) | (self.seen[old] < 0)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -80,10 +80,10 @@ def batch_shares(ratios: Floats, counts: Integers, batch_size: int) -> Integers:
     shares = np.floor(quotas + 1e-9).astype(np.int64)
     largest = np.argsort(shares - quotas, kind="stable")  # the largest remainders first
     shares[largest[: batch_size - shares.sum()]] += 1
-    return np.asarray(shares)
+    return shares
 
 
-def share_edges(quotas: NDArray[Any]) -> Integers:
+def share_edges(quotas: Values) -> Integers:
     """Return the ``edges`` of a :class:`Draw` for quotas whose sum is a whole number.
 
     >>> (share_edges(np.array([0.5, 1.5, 0.0])) / 2**POINT).tolist()
@@ -93,7 +93,7 @@ def share_edges(quotas: NDArray[Any]) -> Integers:
     edges = np.rint(np.append(0.0, np.cumsum(quotas)) * 2.0**POINT).astype(np.int64)
     last = int(np.flatnonzero(quotas).max(initial=-1))  # behind it nobody may get what rounding leaves over
     edges[last + 1 :] = size
-    return np.asarray(np.minimum(edges, size))
+    return np.minimum(edges, size)
 
 
 def batch_offsets(batches: int, seed: int, epoch: int) -> Integers:
@@ -114,7 +114,7 @@ def batch_offsets(batches: int, seed: int, epoch: int) -> Integers:
     return np.asarray(((order << POINT) + within) // max(1, batches))
 
 
-def draw_batches(selected: Integers, codes: NDArray[Any], counts: Integers, draw: Draw) -> Integers:
+def draw_batches(selected: Integers, codes: Values, counts: Integers, draw: Draw) -> Integers:
     """Draw batches of indices, (batches, size), from the selected samples; ``counts`` are those of their cells.
 
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is

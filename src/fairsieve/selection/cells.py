@@ -19,6 +19,8 @@ Codes = NDArray[np.int64]  # of classes, groups and cells
 Integers = NDArray[np.int64]  # counts, and places of rows
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Values = NDArray[Any]  # of any type
+Keys = NDArray[np.uint64]  # numbers that tell rows apart by what they hold
 Missing = Literal["refuse", "own"]
 WIDEST = 2**16  # values between the least and the greatest that a table may have
 CHUNK = 2**18  # values looked at together, so that little is held besides the answer
@@ -63,7 +65,7 @@ class Cells:
         group_values: Sequence[Any] | None = None,
         missing: Missing = "refuse",
         shape: tuple[int, int] = (0, 0),
-        device: Any | None = None,
+        device: Any = None,
     ) -> Cells:
         """Return the cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
 
@@ -132,7 +134,7 @@ class Cells:
         return np.bincount(self.codes, minlength=size).reshape(self.shape)
 
     @cached_property
-    def host_codes(self) -> NDArray[Any]:
+    def host_codes(self) -> Values:
         """The codes as a NumPy array; brought to the host once."""
         return self.codes.cpu().numpy() if is_tensor(self.codes) else np.asarray(self.codes)
 
@@ -173,7 +175,7 @@ class Cells:
         return self.classes.index(label)
 
 
-def positive_code(fairness: str, cells: Cells, pos_label: Any | None = None) -> int:
+def positive_code(fairness: str, cells: Cells, pos_label: Any = None) -> int:
     """Return the code of the positive class; −1 where there are more than two, and none is named or needed.
 
     >>> positive_code("equal_opportunity", Cells.of(["no", "yes"], ["a", "b"]))
@@ -183,7 +185,7 @@ def positive_code(fairness: str, cells: Cells, pos_label: Any | None = None) -> 
     return cells.class_index(pos_label) if needed else -1
 
 
-def cells_checksum(cells: Cells, first: int = 0) -> int:
+def cells_checksum(cells: Cells, first: int) -> int:
     """Return a number that changes with the cell of any sample; those of shards add up to that of the whole.
 
     ``first`` is the number of the first sample.
@@ -198,6 +200,25 @@ def cells_checksum(cells: Cells, first: int = 0) -> int:
         )
         total += int(((mixed ^ (mixed >> np.uint64(31))) & np.uint64(0xFFFFFFFF)).sum())
     return total % 2**62
+
+
+def divide(hits: Any, totals: Values, otherwise: float = 0.0) -> Floats:
+    """Divide, where there is something to divide by.
+
+    >>> divide(np.array([3, 0]), np.array([4, 0])).tolist()
+    [0.75, 0.0]
+    """
+    shape = np.broadcast_shapes(np.shape(hits), totals.shape)
+    return np.asarray(np.divide(hits, totals, out=np.full(shape, otherwise), where=totals > 0))
+
+
+def slices(total: int, size: int) -> list[slice]:
+    """Cut so many rows into slices of ``size``; the last may be shorter.
+
+    >>> slices(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(first, min(first + size, total)) for first in range(0, total, size)]
 
 
 def narrow_type(size: int) -> str:
@@ -219,7 +240,7 @@ def check_lengths(labels: int, groups: int) -> None:
         )
 
 
-def as_array(name: str, values: Any) -> NDArray[Any]:
+def as_array(name: str, values: Any) -> Values:
     """Return a NumPy view of a list, array, tensor, Series or DataFrame."""
     if hasattr(values, "detach"):  # a tensor, maybe on a device
         values = values.detach().cpu()
@@ -269,7 +290,7 @@ def unmasked(values: Any, *, numbers: bool = False) -> Any:
 
 def encode(
     name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, size: int = 0
-) -> tuple[NDArray[Any], list[Any]]:
+) -> tuple[Values, list[Any]]:
     """Return codes 0, 1, … of ``values``, of any integer type, and what they stand for, in sorted order.
 
     Where nothing is ``known``, whole numbers from 0 on and below ``size`` are codes already.
@@ -292,9 +313,7 @@ def encode(
     return (codes, found) if known is None else (_place(name, codes, found, list(known)), list(known))
 
 
-def encode_labels(
-    values: Any, known: Sequence[Any] | None = None, size: int = 0
-) -> tuple[NDArray[Any], list[Any]]:
+def encode_labels(values: Any, known: Sequence[Any] | None, size: int) -> tuple[Values, list[Any]]:
     """Encode labels; refuse numbers that are no classes, floats that are not whole."""
     array = as_array("labels", values)
     fractions = fractions_in(array)
@@ -306,7 +325,7 @@ def encode_labels(
     return encode("labels", array, known, size=size)
 
 
-def fractions_in(array: NDArray[Any]) -> NDArray[Any]:
+def fractions_in(array: Values) -> Values:
     """Select the numbers that are not whole."""
     if array.dtype.kind != "f":
         return array[:0]
@@ -315,7 +334,7 @@ def fractions_in(array: NDArray[Any]) -> NDArray[Any]:
 
 def encode_groups(
     name: str, values: Any, known: Sequence[Any] | None = None, missing: Missing = "refuse", size: int = 0
-) -> tuple[NDArray[Any], list[Any]]:
+) -> tuple[Values, list[Any]]:
     """Encode groups, which may be missing: their code is then the last, that of None."""
     array = as_array(name, values)
     if check_choice("missing", missing, ("refuse", "own")) == "refuse":
@@ -345,7 +364,7 @@ def is_ungrouped(groups: Sequence[Any] | None) -> bool:
     return groups is not None and len(groups) > 0 and groups[-1] is None
 
 
-def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+def _cross(name: str, array: Values) -> tuple[Values, list[Any]]:
     """Rank the rows of ``array``, as tuples: only the combinations that occur."""
     if len(array) == 0:
         return np.zeros(0, np.int64), []
@@ -361,7 +380,7 @@ def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     return codes, list(zip(*parts, strict=True))
 
 
-def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+def _rank(name: str, array: Values) -> tuple[Values, list[Any]]:
     """Return each value's place among those that occur, and these in order; by a sort."""
     try:
         values, codes = np.unique(array, return_inverse=True)
@@ -374,7 +393,7 @@ def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     return codes, values.tolist()
 
 
-def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[Any]] | None:
+def _rank_integers(array: Values, size: int) -> tuple[Values, list[Any]] | None:
     """Do what :func:`_rank` does by a table; None for what is no integer or spreads too far for one.
 
     Numbers from 0 on and below ``size`` need no table: they are codes already.
@@ -389,8 +408,8 @@ def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[A
         return None
 
     def offsets() -> Iterator[Codes]:
-        for first in range(0, len(array), CHUNK):
-            yield np.subtract(array[first : first + CHUNK], least, dtype=np.int64, casting="unsafe")
+        for part in slices(len(array), CHUNK):
+            yield np.subtract(array[part], least, dtype=np.int64, casting="unsafe")
 
     is_found = np.zeros(span, bool)
     for some in offsets():
@@ -400,7 +419,7 @@ def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[A
     return codes, [int(least) + place for place in np.flatnonzero(is_found).tolist()]
 
 
-def _place(name: str, codes: NDArray[Any], found: list[Any], known: list[Any]) -> NDArray[Any]:
+def _place(name: str, codes: Values, found: list[Any], known: list[Any]) -> Values:
     """Re-number codes of the values found to their places among the known ones."""
     if found == known:
         return codes
@@ -414,7 +433,7 @@ def _place(name: str, codes: NDArray[Any], found: list[Any], known: list[Any]) -
     return places[codes] if len(places) else codes
 
 
-def missing_in(array: NDArray[Any]) -> Flags:
+def missing_in(array: Values) -> Flags:
     """Return which values are None, NaN, NA or NaT.
 
     >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
@@ -427,7 +446,7 @@ def missing_in(array: NDArray[Any]) -> Flags:
     return np.asarray(pd.isna(array))
 
 
-def refuse_missing(name: str, array: NDArray[Any]) -> None:
+def refuse_missing(name: str, array: Values) -> None:
     """Refuse missing values, which have no cell."""
     rows = np.flatnonzero(missing_in(array))
     if len(rows):

@@ -179,11 +179,11 @@ class Plan:
         constrained: bool = True,
         weighted: bool = True,
         signal: SignalName = "loss",
-        pos_label: Any | None = None,
+        pos_label: Any = None,
         batching: Batching = "even",
         seed: int = 0,
         backend: str | Backend = "auto",
-        device: Any | None = None,
+        device: Any = None,
     ) -> None:
         if not isinstance(cells, Cells):
             raise InvalidInputError(f"cells must be Cells.of(labels, groups); got {type(cells).__name__}")
@@ -272,7 +272,7 @@ class Plan:
     def update(
         self,
         losses: Any,
-        signals: Any | None = None,
+        signals: Any = None,
         *,
         judged: Judged | None = None,
     ) -> None:

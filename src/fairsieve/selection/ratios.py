@@ -16,11 +16,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notions import NOTIONS, OWN_LABEL, Comparisons, find_notion
-from fairsieve.selection.cells import Cells, Flags, Floats, Integers, as_array, positive_code
+from fairsieve.selection.cells import Cells, Flags, Floats, Integers, Values, as_array, positive_code
 from fairsieve.validation import check_clean_ratio, shown
 
 SignalName = Literal["loss", "error"]
@@ -30,7 +29,7 @@ UNKNOWN = 0.75  # α where nothing is foretold: in none of 25 scenarios did it d
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
 
 
-def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> Comparisons:
+def comparisons(fairness: str | None, cells: Cells, pos_label: Any = None) -> Comparisons:
     """Return what ``fairness`` compares between the groups of ``cells``; nothing when it is None.
 
     Examples
@@ -76,10 +75,10 @@ class LossGap(NamedTuple):
 def find_loss_gaps(
     sums: Floats,
     squares: Floats,
-    sizes: NDArray[Any],
+    sizes: Values,
     rows: Integers,
     *,
-    by_group: bool = False,
+    by_group: bool,
     has_ungrouped: bool = False,
 ) -> list[LossGap | None]:
     """Return the widest gap of each comparison; None where there are no two groups with samples.
@@ -246,7 +245,7 @@ def cell_caps(ratios: Floats, counts: Integers) -> Integers:
     [29, 1]
     """
     caps = np.floor(ratios * counts + 1e-9).astype(np.int64)
-    return np.asarray(np.minimum(np.maximum(caps, 1), counts).reshape(-1))
+    return np.minimum(np.maximum(caps, 1), counts).reshape(-1)
 
 
 def estimate_ratios(below: Integers, counts: Integers) -> Floats:

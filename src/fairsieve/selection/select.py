@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.notebook import cells_html
 from fairsieve.selection.backends import Backend, choose_backend
-from fairsieve.selection.cells import Cells, Floats, as_array, tensor_device, unmasked
+from fairsieve.selection.cells import Cells, Floats, Values, as_array, tensor_device, unmasked
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio, is_tensor
 
@@ -136,11 +136,10 @@ def count_budget(clean_ratio: float, samples: int) -> int:
     >>> count_budget(0.29, 100)
     29
     """
-    share = float(check_clean_ratio("clean_ratio", clean_ratio))
-    return min(samples, math.floor(share * samples + 1e-9))
+    return min(samples, math.floor(float(check_clean_ratio("clean_ratio", clean_ratio)) * samples + 1e-9))
 
 
-def _check_ratios(ratios: NDArray[Any]) -> Floats:
+def _check_ratios(ratios: Values) -> Floats:
     """Return ratios as doubles, or raise a clear error."""
     if ratios.ndim != 2 or ratios.dtype.kind not in "fiub":
         raise InvalidInputError(

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.metrics import Score, newcombe, simultaneous, wilson
 from fairsieve.report.text import load_sentences
-from fairsieve.selection.cells import Codes, Floats
+from fairsieve.selection.cells import Codes, Floats, Values
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reading.columns import InputTable, exact_value
 from fairsieve.tabular.reading.read import read_data, read_table
@@ -28,6 +27,7 @@ from fairsieve.validation import closest_hint
 if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TableProblem
 
+Facts = dict[str, Any]  # names and numbers of a sentence
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
 NEEDED = ("row", "verified_label", "sampling_weight", "row_checksum")
 
@@ -207,7 +207,7 @@ def _same(text: str, label: str) -> bool:
     return exact_value(label).lower() in (exact_value(one).lower() for one in spellings)
 
 
-def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> list[str]:
+def row_checksums(table: InputTable, places: Values | Sequence[int]) -> list[str]:
     """Compute a checksum of everything that stands in some rows.
 
     It does not depend on how a number is written (1 or 1.0), on separators or on the order of columns. It begins with
@@ -235,7 +235,7 @@ def _say() -> Any:
     return load_sentences("fairsieve.tabular", "sentences.j2")
 
 
-def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tuple[dict[str, Any], list[str]]:
+def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tuple[Facts, list[str]]:
     """Describe what the answers say of the labels: for ``metrics.json``, and in words."""
     answers = problem.answers
     assert answers is not None
@@ -244,7 +244,7 @@ def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tup
     groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
     share = float(np.average(wrong, weights=weights))
     worth = float(weights.sum() ** 2 / (weights**2).sum())  # as so many rows of one weight
-    described: dict[str, Any] = {
+    described: Facts = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
         "by_group": {name: Share(int(its.sum()), len(its)) for name, its in wrong.groupby(groups.to_numpy())},
         "unsure": answers.unsure,
@@ -257,7 +257,7 @@ def describe_answers(problem: TableProblem, estimate: CleanRatioEstimate) -> tup
     return described, [_say().counted(described), *tell_rates(estimate)]
 
 
-def _stands_out(by_group: dict[str, Share]) -> dict[str, Any] | None:
+def _stands_out(by_group: dict[str, Share]) -> Facts | None:
     """Find the group whose labels are surely wrong more often than those of all others together, if there is one."""
     normal, outstanding = simultaneous(len(by_group)), []
     wrong, count = (sum(getattr(share, name) for share in by_group.values()) for name in ("hits", "total"))
@@ -269,12 +269,12 @@ def _stands_out(by_group: dict[str, Share]) -> dict[str, Any] | None:
     return surest if low > 0 else None
 
 
-def tell_revealed(described: dict[str, Any]) -> str:
+def tell_revealed(described: Facts) -> str:
     """Say in a sentence what checked labels reveal."""
     return str(_say().revealed(described))
 
 
-def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
+def rate_records(estimate: CleanRatioEstimate) -> list[Facts]:
     """Collect the flip rates that checked labels show, with intervals; empty where there are none."""
     rates, cells = estimate.verified, estimate.cells
     if rates is None:

@@ -9,7 +9,6 @@ is above the median of all. It sets no threshold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +19,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, estimate_with_rule
 from fairsieve.label_noise.verified import check_verification
 from fairsieve.metrics import wilson
+from fairsieve.progress import Report
 from fairsieve.selection.cells import Cells, Flags, Floats
 from fairsieve.tabular.answers import tell_rates
 from fairsieve.tabular.evaluation import Calibration, Evaluation, ModelOutput, calibrate_scores, evaluate
@@ -47,24 +47,19 @@ class Audit(TableProblem):
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
     suspects : DataFrame
         The rows whose labels are more likely wrong than right, the surest first.
+    suspects_table : InputTable
+        The table that the rows of the suspects are in.
     impact : DataFrame, optional
         Selection rates and impact ratios, where they were asked for.
-    listed : InputTable, optional
-        The rows of the suspects, of a table in parts.
     """
 
     estimate: CleanRatioEstimate
     suspects: pd.DataFrame
+    suspects_table: InputTable
     impact: pd.DataFrame | None = None
-    listed: InputTable | None = None
-
-    @property
-    def suspects_table(self) -> InputTable:
-        """The table that the rows of the suspects are in."""
-        return self.table if self.listed is None else self.listed
 
 
-def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
+def audit_table(asked: TableSettings, report: Report) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
     report(STAGES[0])
     problem = read_whole(asked)
@@ -83,7 +78,7 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
             checks = (part.facts.get(name) for name in ("verified_labels", "verified_weight"))
             verified = check_verification(table.checked, *checks)
             coded, rule = estimate_with_rule(table.checked, asked.seed, verified)
-    estimate, listed = named_estimate(coded, part), None
+    estimate, listed = named_estimate(coded, part), problem.table
     if parts is None:
         suspects = _list_wrong(part, estimate)
     else:
@@ -94,7 +89,7 @@ def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
         told = f"What is said of wrong labels does without {', '.join(leaks)}, which may hold the answer."
         warned = [told, *warned]
     problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
-    return Audit(**vars(problem), estimate=estimate, suspects=suspects, listed=listed)
+    return Audit(**vars(problem), estimate=estimate, suspects=suspects, suspects_table=listed)
 
 
 def _list_wrong(part: TablePart, estimate: CleanRatioEstimate) -> pd.DataFrame:
@@ -133,7 +128,7 @@ class PredictionAudit(Audit):
 
 
 def audit_predictions(
-    asked: TableSettings, prediction: str, score: str | None, report: Callable[[str], None]
+    asked: TableSettings, prediction: str, score: str | None, report: Report
 ) -> PredictionAudit:
     """Rate the predictions in a column of a table against its labels; nothing is trained to predict.
 
@@ -226,7 +221,7 @@ def _calibrate(cells: Cells, scores: Floats, labels: Labels) -> list[Calibration
     if not known.any() or labels.positive is None:
         return []
     cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
-    hits = cells.label_codes == labels.classes.index(labels.positive)
+    hits = cells.label_codes == labels.positive_code
     calibration = calibrate_scores("given", cells, scores, hits, labels.positive)
     return [one for one in calibration if one.group is not None and one.observed.total >= POLICY.fewest]
 

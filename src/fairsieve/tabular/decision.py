@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import rows_needed
-from fairsieve.metrics import Score, simultaneous, wilson
+from fairsieve.metrics import Bounds, Score, simultaneous, wilson
 from fairsieve.report.text import load_sentences, upper
-from fairsieve.tabular.answers import describe_answers, tell_revealed
+from fairsieve.tabular.answers import Facts, describe_answers, tell_revealed
 from fairsieve.tabular.audits import Audit, PredictionAudit
 from fairsieve.tabular.evaluation import Evaluation, Gap, is_useless, label_shares, uselessness
 from fairsieve.tabular.policy import POLICY
@@ -51,14 +51,14 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def tell(name: str, facts: dict[str, Any]) -> list[str]:
+def tell(name: str, facts: Facts) -> list[str]:
     """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them."""
     macros = load_sentences("fairsieve.tabular", "sentences.j2")
     parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**facts)))
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def say(name: str, facts: dict[str, Any]) -> str:
+def say(name: str, facts: Facts) -> str:
     """Word one sentence or a few, in one line."""
     return " ".join(tell(name, facts))
 
@@ -92,8 +92,8 @@ class TableVerdict:
     name: str
     status: Status
     value: float | None = None
-    interval: tuple[float, float] | None = None
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    interval: Bounds | None = None
+    facts: Facts = field(default_factory=dict, repr=False)
     kind: str = ""
     source: str = "rows that no model saw"
 
@@ -113,7 +113,7 @@ class Step:
     """Something to do next: a kind, and the names and numbers that its sentence needs."""
 
     kind: str
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    facts: Facts = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Reason:
 
     kind: str
     outcome: Use
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    facts: Facts = field(default_factory=dict, repr=False)
     steps: tuple[Step, ...] = ()
     warning: bool = False
 
@@ -175,7 +175,7 @@ class Decision:
     verdicts: list[TableVerdict]
     findings: list[Reason]
     steps: list[Step] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    facts: Facts = field(default_factory=dict, repr=False)
 
     def word(self, *worded: Reason | Step) -> list[str]:
         """Say reasons or steps as full sentences, each once."""
@@ -237,7 +237,7 @@ class Decision:
         worst = "do-not-use" if self.usable == "do-not-use" else self.outcome
         return at is not None and OUTCOMES.index(worst) >= OUTCOMES.index(at)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Facts:
         """Return what ``metrics.json`` holds of the decision."""
         names = ("name", "claim", "status", "sentence", "value", "interval")
         return {
@@ -253,7 +253,7 @@ class Decision:
 def decide(
     subject: Subject,
     given: Iterable[TableVerdict | Reason],
-    facts: dict[str, Any] | None = None,
+    facts: Facts | None = None,
     *,
     outcome: Outcome | None = None,
     steps: Iterable[Step] = (),
@@ -293,7 +293,7 @@ def check_fail_on(value: str | None) -> Outcome | None:
 # ---- Any predictions
 
 
-def _judge(bounds: list[tuple[float, float]], most: float) -> Status:
+def _judge(bounds: list[Bounds], most: float) -> Status:
     """Judge whether everything stays below a bound: what fails decides, then what cannot be told."""
     if any(low > most for low, _ in bounds):
         return "fails"
@@ -305,8 +305,7 @@ def gaps_verdict(evaluation: Evaluation, model: int, most: float) -> TableVerdic
     gaps = [gap if gap.models[model].value >= 0 else gap.turned() for gap in evaluation.gaps]
     if not gaps:
         return TableVerdict("gaps", "cannot tell", facts={"gap": None, "most": most})
-    bounds = [(gap.at_once[model].interval[0], gap.models[model].interval[1]) for gap in gaps]
-    status = _judge(bounds, most)
+    status = _judge([(gap.at_once[model].interval[0], gap.models[model].interval[1]) for gap in gaps], most)
     surest = max(gaps, key=lambda gap: gap.at_once[model].interval[0])
     worst = surest if status == "fails" else max(gaps, key=lambda gap: gap.models[model].value)
     wide = worst.models[model].value > most  # to be found wide takes more than to be found narrow
@@ -326,7 +325,7 @@ def _more_rows(evaluation: Evaluation, score: Score, boundary: float, by_chance:
     return None if rows is None or rows > POLICY.most_rows else rows - len(evaluation.cells)
 
 
-def gap_facts(evaluation: Evaluation, gap: Gap, score: Score) -> dict[str, Any]:
+def gap_facts(evaluation: Evaluation, gap: Gap, score: Score) -> Facts:
     """Collect what is said of a gap between two groups."""
     low, high = (group_name(evaluation.groups[place]) for place in (gap.low, gap.high))
     return {"gap": gap.rate, "low": low, "high": high, "value": score.value, "bounds": score.interval}
@@ -383,8 +382,7 @@ def review_steps(
 
 def command_words(command: str, asked: TableSettings, *answers: Path) -> list[str]:
     """Write a command that reads a table, and files with answers."""
-    words = table_options(asked) + _verified_options(*answers)
-    return ["fairsieve", command, str(asked.data), *words]
+    return ["fairsieve", command, str(asked.data), *table_options(asked), *_verified_options(*answers)]
 
 
 def _verified_options(*paths: Path) -> list[str]:
@@ -414,7 +412,7 @@ def decide_run(run: TableRun) -> Decision:
     return decide("model", reasons, facts, outcome=run.choice.outcome, steps=_steps(run))
 
 
-def run_facts(run: TableRun) -> dict[str, Any]:
+def run_facts(run: TableRun) -> Facts:
     """Collect the rates that a decision speaks of: those in which groups lie farthest apart under the plain model."""
     evaluation = run.evaluation
     if not evaluation.widest:
@@ -646,7 +644,7 @@ def _prediction_reasons(audit: PredictionAudit, verdicts: list[TableVerdict]) ->
     """Turn verdicts into reasons, name groups of too few people, and doubt the labels themselves."""
     predicted = audit.evaluation.predicted[0]
     if len(predicted) == 1:
-        facts: dict[str, Any] = {"label": next(iter(predicted))}
+        facts: Facts = {"label": next(iter(predicted))}
         yield Reason("predictions_one_label", "do-not-use", facts, (Step("look_at_threshold"),))
     steps = {name: (Step(name),) for name in ("guess", "gaps", "calibration")}
     yield from _verdict_reasons(verdicts, audit.evaluation, steps)

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import check_new, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
-from fairsieve.progress import log_stage
+from fairsieve.progress import Report, log_stage
 from fairsieve.report.text import percent
 from fairsieve.tabular import audits, label_review, run_folder, table_run
 from fairsieve.tabular.audits import Audit, PredictionAudit, audit_predictions, find_impact_ratios, impact_csv
@@ -41,9 +41,7 @@ from fairsieve.validation import as_path, as_text, check_choice, check_kind, che
 
 
 @takes_settings("train")
-def train(
-    data: Any, *, report: Callable[[str], None] | None = None, **settings: Unpack[TrainArguments]
-) -> TrainResult:
+def train(data: Any, *, report: Report | None = None, **settings: Unpack[TrainArguments]) -> TrainResult:
     """Train a plain and a fair model on a table, measure both on rows that they did not see, and decide which to use.
 
     Parameters
@@ -85,7 +83,7 @@ def audit(
     prediction: str | None = None,
     score: str | None = None,
     format: str | None = None,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
     **settings: Unpack[AuditArguments],
 ) -> AuditResult:
     """Estimate which labels of a table are wrong, and decide whether they, or predictions of them, can be used.
@@ -144,7 +142,7 @@ def review(
     rows: int = 50,
     id_column: str | None = None,
     run: Path | str | None = None,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
     **settings: Unpack[ReviewArguments],
 ) -> ReviewResult:
     """Choose rows of a table whose labels a person should check, and explain each.
@@ -249,7 +247,7 @@ def predict(
     return PartPredictions(source, predictor, backend, memory, [source.note] if source.note else [])
 
 
-def _reporter(report: Any) -> Callable[[str], None]:
+def _reporter(report: Any) -> Report:
     """Return what reports what begins; None logs it, which is silent unless somebody asks for it."""
     check_kind("report", report, (Callable, type(None)), "a function that takes a sentence")
     return report or log_stage

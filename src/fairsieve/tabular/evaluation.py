@@ -13,19 +13,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
 from fairsieve import notions
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.judgement import NOTHING, Judgement, Needed, judge
-from fairsieve.metrics import NORMAL, Score, average_of_shares, wilson
+from fairsieve.metrics import NORMAL, Bounds, Score, average_of_shares, wilson
 from fairsieve.notions import find_notion
-from fairsieve.selection.cells import Cells, Codes, Flags, Floats
+from fairsieve.selection.cells import Cells, Codes, Flags, Floats, Values
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings
@@ -64,7 +63,7 @@ class Share(NamedTuple):
         return self.hits / self.total if self.total else math.nan
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Bounds:
         """The 95 % interval, by Wilson."""
         return wilson(self.hits, self.total)
 
@@ -205,7 +204,7 @@ class Evaluation:
         """The groups that rates are of; a last None, people without a group."""
         return list(self.cells.groups)
 
-    def of_everyone(self, name: str, model: int = -1) -> Score | None:
+    def of_everyone(self, name: str, model: int) -> Score | None:
         """Return a number of how well labels are told apart, over everyone; of the first label that has it."""
         return next((one.models[model][-1] for one in self.quality if one.name == name), None)
 
@@ -449,7 +448,7 @@ def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score 
     return found
 
 
-def _auc(positive: Flags, scores: Floats) -> tuple[float, float]:
+def _auc(positive: Flags, scores: Floats) -> Bounds:
     """Compute the AUC and its standard deviation (DeLong, by ranks as Sun and Xu 2014)."""
     ranks = rankdata(scores)
     counts = [int((~positive).sum()), int(positive.sum())]
@@ -533,7 +532,7 @@ def _calibrate_models(cells: Cells, outputs: dict[str, ModelOutput], labels: Lab
         if labels.positive is None:  # many labels, and none of them named
             scores, hits = model.chances.max(axis=1), model.chances.argmax(axis=1) == cells.label_codes
         else:
-            place = labels.classes.index(labels.positive)
+            place = labels.positive_code
             scores, hits = model.chances[:, place], cells.label_codes == place
         calibrations += calibrate_scores(name, cells, scores, hits, labels.positive)
     return calibrations
@@ -552,7 +551,7 @@ def calibrate_scores(
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, parts + 1)[1:-1]))
     places = np.searchsorted(edges, scores, side="right")
 
-    def describe(rows: NDArray[Any]) -> _CalibrationBin:
+    def describe(rows: Values) -> _CalibrationBin:
         return _CalibrationBin(float(scores[rows].mean()), Share(int(hits[rows].sum()), len(rows)))
 
     groups_calibrated = []

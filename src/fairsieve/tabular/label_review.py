@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
@@ -21,6 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.files import check_new, clear_stale, hold, move_together, output_errors, write_whole
+from fairsieve.progress import Report
 from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text, load_sentences, writable
 from fairsieve.selection.cells import Codes, Floats
@@ -68,7 +69,7 @@ class LabelReview(Audit):
 
 
 def review_labels(
-    asked: TableSettings, count: int, id_column: str | None, run: Path | None, report: Callable[[str], None]
+    asked: TableSettings, count: int, id_column: str | None, run: Path | None, report: Report
 ) -> LabelReview:
     """Choose rows by :meth:`~fairsieve.FairRobustClassifier.next_to_verify`, and explain them.
 
@@ -157,8 +158,8 @@ def explain_labels(
     numbers: Numbers,
     columns: Sequence[str],
     places: Codes,
-    true_class: Floats | None = None,
-    seed: int = 0,
+    true_class: Floats | None,
+    seed: int,
 ) -> Iterator[tuple[int, dict[str, float], list[str]]]:
     """Explain the labels of the rows at ``places`` by a model and by similar rows.
 
@@ -219,8 +220,7 @@ def _reference_rows(codes: Codes, places: Codes, seed: int) -> tuple[Codes, bool
 
 def _fit_model(numbers: Numbers, codes: Codes, asked: Numbers, classes: int) -> tuple[Floats, Floats]:
     """Fit a logistic regression to given labels; return the chances of the rows ``asked`` about, and coefficients."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         fitted = LogisticRegression(max_iter=200).fit(numbers, codes)
     known, weights = fitted.classes_, fitted.coef_
     chances, coef = np.zeros((len(asked), classes)), np.zeros((classes, numbers.shape[1]))
@@ -277,7 +277,7 @@ def training_step(asked: TableSettings, table: Path) -> str:
     return shlex.join([*command_words("train", asked, *asked.verified, table), "-o", str(folder)])
 
 
-def write_review(review: LabelReview, page: Path, *, force: bool = False) -> Path:
+def write_review(review: LabelReview, page: Path, *, force: bool) -> Path:
     """Write the page and the CSV file beside it, both or neither; return where that is."""
     table = check_place(page, force=force)
     contents = {table: _review_csv(review).encode(), page: _review_page(review, table.name).encode()}

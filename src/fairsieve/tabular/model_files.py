@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -30,7 +29,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from fairsieve.errors import FairsieveError, InvalidInputError, require, spell
 from fairsieve.estimators.base import at_threshold
 from fairsieve.files import read_archive, write_output
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values, slices
 from fairsieve.tabular.reading.columns import (
     NUMBER,
     PANDAS_MISSING,
@@ -84,7 +83,7 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chances = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - chances, chances]) if chances.ndim == 1 else chances
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Values:
         """Predict the likeliest class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
@@ -138,8 +137,7 @@ def _formats(model: Pipeline) -> dict[str, ColumnFormat]:
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[Floats]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
     predicted = [np.empty((len(values), len(one["model"].classes_))) for one in pipelines]
-    for start in range(0, len(values), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in slices(len(values), CHUNK):
         # As they were read: marks of missing values are gone.
         encoded = pipelines[0]["prepare"].encode(values.iloc[rows], np.float64)
         for chances, one in zip(predicted, pipelines, strict=True):

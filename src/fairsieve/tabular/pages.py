@@ -180,8 +180,7 @@ def plain_table(name: str, caption: str, titles: Sequence[str], rows: Sequence[S
     cells = [[_cell(value) for value in row] for row in rows]
     numeric = [any(row[place].value is not None for row in cells) for place in range(len(titles))]
     columns = list(map(Column, titles, numeric))
-    filterable = len(rows) > 12
-    return Table(name, caption, columns, cells, filterable, "95 % interval", ROWS_AT_ONCE)
+    return Table(name, caption, columns, cells, len(rows) > 12, "95 % interval", ROWS_AT_ONCE)
 
 
 def _cell(value: Any) -> Cell:
@@ -293,8 +292,7 @@ def impact_section(impact: pd.DataFrame) -> Section:
             told = None if math.isnan(row.impact_ratio) else ratio
             rows.append([row.category, row.people, row.share, row.selected, rate, told, row.note])
         name, caption = f"impact-{measure}-{by}", f"{measure.capitalize()} rates by {by}, with 95 % intervals"
-        table = plain_table(name.replace(" ", "-"), caption, titles, rows)
-        blocks.append(table._replace(rows_at_once=100))
+        blocks.append(plain_table(name.replace(" ", "-"), caption, titles, rows)._replace(rows_at_once=100))
     return Section("impact", "Selection rates and impact ratios", blocks)
 
 

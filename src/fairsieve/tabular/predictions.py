@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import check_new, keep_inputs, output_errors, write_output
 from fairsieve.report.text import csv_text
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values
 from fairsieve.tabular.model_files import predict_table
 from fairsieve.tabular.partitions.partitions import open_engine
 from fairsieve.tabular.partitions.source import Piece, Source, is_parquet
@@ -76,7 +76,7 @@ class Predictions:
     probability: Floats
     notes: list[str]
     chances: dict[str, Floats]
-    added: dict[str, NDArray[Any]]
+    added: dict[str, Values]
 
     def __len__(self) -> int:
         return len(self.predicted)
@@ -139,7 +139,7 @@ class Predictor:
         by_label = dict(zip(map(str, self.model.classes_), of_labels, strict=False))
         return Predictions(data, table, predicted, probability, notes, by_label, added)
 
-    def columns(self, codes: Integers, chances: Floats) -> dict[str, NDArray[Any]]:
+    def columns(self, codes: Integers, chances: Floats) -> dict[str, Values]:
         """Return predictions as columns to add."""
         classes = self.model.classes_
         columns = {"predicted": classes[codes], "probability": chances[np.arange(len(codes)), codes]}
@@ -266,7 +266,7 @@ def _read(piece: Piece, frame: Any, reading: Reading) -> tuple[Any, InputTable |
     return piece.file if piece.span is None else Piped(piece.file, piece.read_bytes()), table
 
 
-def _as_arrow(piece: Piece, added: Mapping[str, NDArray[Any]]) -> Any:
+def _as_arrow(piece: Piece, added: Mapping[str, Values]) -> Any:
     """Return the rows of a Parquet file with predictions added."""
     arrow = require("pyarrow", purpose="reading Parquet")
     rows = piece.read_arrow()
@@ -282,7 +282,7 @@ CHUNK = 50_000  # rows that are written at a time
 
 
 def predictions_csv(
-    data: Any, table: InputTable, added: Mapping[str, NDArray[Any]], *, escape_formulas: bool = False
+    data: Any, table: InputTable, added: Mapping[str, Values], *, escape_formulas: bool
 ) -> bytes:
     """Write a table that was read from the file or data frame ``data``, with columns added, as CSV.
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, spell
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.notions import find_notion
 from fairsieve.samples import find_copies, shuffled_places
-from fairsieve.selection.cells import Cells, Flags, Floats, Integers
+from fairsieve.selection.cells import Cells, Flags, Floats, Integers, Values
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.model_files import reasons_to_read
 from fairsieve.tabular.partitions.partitions import Partitions, refuse_in_parts
@@ -96,7 +95,7 @@ class TablePart:
         return np.asarray(self.labels.codes, dtype=np.int64)
 
     @property
-    def group_codes(self) -> NDArray[Any]:
+    def group_codes(self) -> Values:
         """The groups as numbers, NaN where there is none."""
         codes = np.asarray(self.groups.codes, dtype=np.int64)
         return codes if self.grouped.all() else np.where(self.grouped, codes, np.nan)
@@ -114,7 +113,7 @@ class TablePart:
         names = [*map(str, self.groups.categories), None]
         return [names[-1 if code is None else int(code)] for code in codes]
 
-    def take(self, rows: NDArray[Any]) -> TablePart:
+    def take(self, rows: Values) -> TablePart:
         """Select some of the rows."""
         checked = self.verified[rows], self.verified_weight[rows]
         return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], *checked)
@@ -249,8 +248,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
     with problems.collected():
         features = describe_features(table, asked, problems)
     problems.check()
-    formats = find_formats(features)
-    part, more = _read_part(table, labels, groups, formats)
+    part, more = _read_part(table, labels, groups, find_formats(features))
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
     if answers is not None:
         codes, weights = answers.over(part.rows)

@@ -34,6 +34,7 @@ from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import write_config
 from fairsieve.tabular.table_run import TableRun
 
+Record = dict[str, Any]
 RECORD = "metrics.json"
 # All that a run or an audit writes. The record comes last: it makes a folder a run's.
 IMPACT = "ll144.csv"
@@ -93,8 +94,7 @@ def _check_place(out: Path, force: bool) -> None:
 def _is_run(folder: Path) -> bool:
     """Return whether a folder is one of ours."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return record["format"] in (FORMAT, AUDIT_FORMAT)
+        return json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] in (FORMAT, AUDIT_FORMAT)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -198,12 +198,12 @@ def _rows_csv(run: TableRun) -> str:
 # ---- metrics.json: every number of the page, and the settings, for programs
 
 
-def record_json(record: dict[str, Any]) -> str:
+def record_json(record: Record) -> str:
     """Write a record as JSON."""
     return writable(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
+def run_record(run: TableRun, decision: Decision) -> Record:
     """Collect everything that is reported of a run, as values that JSON can express."""
     problem, evaluation, choice = run.problem, run.evaluation, run.choice
     judged, given = evaluation.judged, evaluation.judged.on_given_labels
@@ -272,20 +272,20 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     return dict(_plain(record))
 
 
-def _scores(judged: ModelJudgement, given: ModelJudgement) -> dict[str, Any]:
+def _scores(judged: ModelJudgement, given: ModelJudgement) -> Record:
     """Collect accuracy and disparity for right labels, and beside them those on the labels as given."""
     on_given_labels = _pair(given.accuracy, given.disparity)
     return {**_pair(judged.accuracy, judged.disparity), "on_given_labels": on_given_labels}
 
 
-def _pair(accuracy: Score, disparity: Score) -> dict[str, Any]:
+def _pair(accuracy: Score, disparity: Score) -> Record:
     return {"accuracy": accuracy, "disparity": disparity}
 
 
-def _rates_record(evaluation: Evaluation) -> list[dict[str, Any]]:
+def _rates_record(evaluation: Evaluation) -> list[Record]:
     """Collect every rate of every group, of each model."""
 
-    def told(right: Score | None, given: Score | None) -> dict[str, Any] | None:
+    def told(right: Score | None, given: Score | None) -> Record | None:
         return None if right is None else {**right._asdict(), "on_given_labels": given}
 
     return [
@@ -300,7 +300,7 @@ def _rates_record(evaluation: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
+def audit_record(audit: Audit, decision: Decision) -> Record:
     """Collect everything that is reported of an audit, as values that JSON can express."""
     cells, roles = audit.estimate.cells, _roles(audit.labels, audit.groups)
     record = {
@@ -325,7 +325,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     return dict(_plain(record))
 
 
-def _prediction_record(audit: PredictionAudit) -> dict[str, Any]:
+def _prediction_record(audit: PredictionAudit) -> Record:
     """Collect what is reported of predictions."""
     evaluation = audit.evaluation
     judged = evaluation.judged
@@ -341,19 +341,19 @@ def _prediction_record(audit: PredictionAudit) -> dict[str, Any]:
     }
 
 
-def _estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
+def _estimate_record(estimate: CleanRatioEstimate) -> Record:
     """Collect what was found of the labels."""
     names = ("clean_ratio", "interval", "covers", "aimed")
-    told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told: Record = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
     told["share_wrong"] = estimate.share_wrong if estimate.credible else None
     return told | {name: getattr(estimate, name) for name in names}
 
 
-def _roles(labels: Any, groups: Any) -> dict[str, Any]:
+def _roles(labels: Any, groups: Any) -> Record:
     return {"classes": list(labels.classes), "positive": labels.positive, "groups": list(groups.names)}
 
 
-def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:
+def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> Record:
     """Collect how far one group lies below another."""
     ends = {"lower_group": groups[gap.low], "higher_group": groups[gap.high]}
     return {"measure": gap.rate.name, "label": gap.rate.label, **ends, **score._asdict()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from scipy.stats import poisson, rankdata
 
 from fairsieve.errors import spell
 from fairsieve.samples import find_alike
-from fairsieve.selection.cells import Cells, Flags, Integers
+from fairsieve.selection.cells import Cells, Flags, Integers, Keys, Values
 from fairsieve.tabular.policy import POLICY
 from fairsieve.tabular.reading.columns import InputTable, Note, count_rows, is_text
 
@@ -107,7 +106,7 @@ def leak_notes(
     return notes
 
 
-def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
+def _codes(content: pd.Series, most: int) -> Values | None:
     """Code a column's values, −1 where missing; return None where it has too many to be a copy."""
     if is_text(content):
         return content.array.codes if content.nunique() <= most else None
@@ -117,13 +116,13 @@ def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
     return None if len(values) > most else codes
 
 
-def _says_again(content: pd.Series, targets: NDArray[Any], most: int) -> bool:
+def _says_again(content: pd.Series, targets: Values, most: int) -> bool:
     """Return whether a column says the targets in other words."""
     codes = _codes(content, most)
     return codes is not None and _copies(codes, targets)
 
 
-def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
+def _copies(values: Values, targets: Values) -> bool:
     """Return whether values and targets stand for each other one to one, in nearly all rows; −1 is missing.
 
     Examples
@@ -164,8 +163,7 @@ def rank_columns(
     >>> found["copy"], found["count"] < 0.8
     (1.0, True)
     """
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(np.flatnonzero(targets >= 0))[:MOST_ROWS]
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(targets >= 0))[:MOST_ROWS]
     half = len(rows) // 2
     shares = np.bincount(targets[rows[half:]]) / max(len(rows) - half, 1)
     classes = [code for code, share in enumerate(shares) if share * (len(rows) - half) >= LEAST]
@@ -219,8 +217,7 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     columns = _hash_columns(table, [name for name in table.columns if name not in told])
     known = codes >= 0
     columns, codes, rows = columns[known], codes[known], table.rows[known]
-    whole = columns.sum(axis=1, dtype=np.uint64)
-    frame = pd.DataFrame({"row": whole, "code": codes})
+    frame = pd.DataFrame({"row": columns.sum(axis=1, dtype=np.uint64), "code": codes})
     repeated = frame.duplicated("row", keep=False).to_numpy()
     if not repeated.any() or not _are_copies(columns):
         return []
@@ -243,7 +240,7 @@ def copy_notes(table: InputTable, label: str, codes: NDArray[np.integer]) -> lis
     return notes
 
 
-def _hash_columns(table: InputTable, names: list[str]) -> NDArray[np.uint64]:
+def _hash_columns(table: InputTable, names: list[str]) -> Keys:
     """Return a number for each value, by which the sum of a row tells it from rows that are not equal."""
     hashes = np.zeros((len(table), len(names)), dtype=np.uint64)
     for place, name in enumerate(names):
@@ -253,7 +250,7 @@ def _hash_columns(table: InputTable, names: list[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-def _are_copies(columns: NDArray[np.uint64]) -> bool:
+def _are_copies(columns: Keys) -> bool:
     """Return whether there are clearly more pairs of equal rows than chance would make.
 
     People who are alike in a few columns are no copies. How many pairs chance makes is told by the pairs that are equal
@@ -272,7 +269,7 @@ def _are_copies(columns: NDArray[np.uint64]) -> bool:
     return bool(poisson.sf(equal - 1, TWICE * expected) < SELDOM)
 
 
-def _count_pairs(hashes: NDArray[np.uint64], *, share: bool = True) -> float:
+def _count_pairs(hashes: Keys, *, share: bool = True) -> float:
     """Count the pairs of equal hashes, or estimate it from a ``share`` of the values where there are many."""
     step = -(-len(hashes) // LOOKED_AT) if share else 1
     sizes = np.unique(hashes[hashes % np.uint64(step) == 0] if step > 1 else hashes, return_counts=True)[1]

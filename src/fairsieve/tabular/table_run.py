@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from fairsieve.errors import installed_versions
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.judgement import ModelJudgement, judge
 from fairsieve.metrics import Score
+from fairsieve.progress import Report
 from fairsieve.selection.cells import Integers
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import Choice, Evaluation, ModelOutput, Share, choose_model, evaluate
@@ -132,6 +133,8 @@ class TableRun:
         What training knows of the labels; None where a clean ratio was given.
     suspects : DataFrame
         The training rows whose labels look wrong, the highest loss first.
+    suspects_table : InputTable
+        The table that these rows are in.
     dropped : list of DroppedCell
     notes : list of str
         What was done to the table, and what training warned of.
@@ -139,8 +142,6 @@ class TableRun:
         What answers of people who checked labels say.
     versions : dict
     seconds : float
-    listed : InputTable, optional
-        The rows of the suspects, of a table in parts.
     """
 
     problem: TableProblem
@@ -152,22 +153,17 @@ class TableRun:
     with_sensitive: WithSensitive | None
     estimate: CleanRatioEstimate | None
     suspects: pd.DataFrame
+    suspects_table: InputTable
     dropped: list[DroppedCell]
     notes: list[str]
     versions: dict[str, str]
     verified: dict[str, Any] | None = None
     seconds: float = 0.0
-    listed: InputTable | None = None
 
     @property
     def asked(self) -> TableSettings:
         """What was asked for."""
         return self.problem.asked
-
-    @property
-    def suspects_table(self) -> InputTable:
-        """The table that the rows of the suspects are in."""
-        return self.problem.table if self.listed is None else self.listed
 
     @property
     def stored(self) -> PathPoint:
@@ -190,7 +186,7 @@ class TableRun:
         return self.estimate is not None and not self.estimate.credible
 
 
-def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
+def train_table(asked: TableSettings, report: Report) -> TableRun:
     """Train a plain and a fair model on a table, measure both on rows that they did not see, and choose one.
 
     Nothing is written; :func:`fairsieve.tabular.run_folder.write_run` does that.
@@ -235,7 +231,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         others = [output.codes for output in measured.outputs[2:]]
         models += judge(cells, others, asked.fairness, estimate=known, **settings).models
     doubted = suspects = problem.train.named_suspects(trained.estimator.suspects())
-    listed, more = None, list[str]()
+    listed, more = problem.table, list[str]()
     if problem.parts is not None and trained.rows is not None:
         report("listing the labels to check")
         suspects, listed, more = problem.parts.strongest(trained.rows)
@@ -256,8 +252,8 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
         with_sensitive=_try_sensitive(problem, trained, measured, known, report),
         estimate=named,
         suspects=suspects,
+        suspects_table=listed,
         dropped=_dropped_cells(problem.train, trained, doubted),
-        listed=listed,
         notes=[*more, *problem.notes, *new, *trained.notes],
         versions=installed_versions(VERSIONS),
         verified=told,
@@ -266,7 +262,7 @@ def train_table(asked: TableSettings, report: Callable[..., None]) -> TableRun:
 
 
 def cross_fit(
-    problem: TableProblem, copies: Integers | None, gaps: Sequence[float], report: Callable[..., None]
+    problem: TableProblem, copies: Integers | None, gaps: Sequence[float], report: Report
 ) -> Measured:
     """Predict every row by models that did not see it: encoding, cleaning and every choice are made in each fold anew.
 
@@ -343,7 +339,7 @@ def _try_sensitive(
     trained: TrainedModels,
     measured: Measured,
     known: CleanRatioEstimate | None,
-    report: Callable[..., None],
+    report: Report,
 ) -> WithSensitive | None:
     """Fit once more with the sensitive columns, where the tolerance is not reached without them.
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, check_kind_of_samples, weighted_rows
-from fairsieve.selection.cells import Floats, Integers, as_array
+from fairsieve.selection.cells import Floats, Integers, Values, as_array
 from fairsieve.selection.select import count_budget
 from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.newton import LinearModel, likeliest, log_probabilities
@@ -85,13 +85,13 @@ class Fitted:
 
         return LogisticRegression.from_linear(self.predictor)
 
-    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+    def predict(self, features: ArrayLike | torch.Tensor) -> Values:
         """Predict labels."""
-        return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
+        return np.asarray(self.classes)[likeliest(self._decide(features))]
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> Floats:
         """Compute the probabilities of the classes, (n, classes)."""
-        return np.asarray(np.exp(log_probabilities(self._decide(features))))
+        return np.exp(log_probabilities(self._decide(features)))
 
     def _decide(self, features: ArrayLike | torch.Tensor) -> Floats:
         """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""

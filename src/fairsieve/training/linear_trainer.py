@@ -6,13 +6,13 @@ The reproduction of the paper has the same loop compiled, and with the penalty o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values
 from fairsieve.training.newton import LinearModel, likeliest
 from fairsieve.training.trainer import Measurement, Trainer, TrainingSpec
 
@@ -36,7 +36,7 @@ def initial_parameters(features: int, classes: int, seed: int) -> Floats:
     return np.concatenate([weights.astype(np.float32).astype(np.float64), np.zeros(outputs)])
 
 
-def _normal_like_torch(count: int, seed: int) -> NDArray[Any]:
+def _normal_like_torch(count: int, seed: int) -> Values:
     """Draw what ``torch.empty(count).normal_(0, 0.2)`` draws on a CPU after ``manual_seed(seed)``.
 
     torch and NumPy share the generator (MT19937). Below 16 numbers torch applies the Box–Muller transform
@@ -121,7 +121,7 @@ class LinearTrainer(Trainer):
         with np.errstate(all="ignore"):  # what diverges is noticed by its losses
             out = linear_scores(self.features, self.parameters, self.outputs)
             predicted = _decide(out)
-            signals: list[NDArray[Any]] = []
+            signals: list[Values] = []
             for target in self.plan.comparisons.targets:
                 labels = self.labels if target < 0 else np.full(len(out), target)
                 by_error = self.plan.signal == "error"
@@ -161,9 +161,9 @@ class LinearTrainer(Trainer):
         return LinearModel.from_parameters(parameters, self.outputs)
 
 
-def linear_scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:
+def linear_scores(features: Values, parameters: Floats, outputs: int) -> Floats:
     """Compute the outputs of the linear layer, (n, outputs)."""
-    return np.asarray(features @ parameters[:-outputs].reshape(outputs, -1).T + parameters[-outputs:])
+    return features @ parameters[:-outputs].reshape(outputs, -1).T + parameters[-outputs:]
 
 
 def _decide(out: Floats) -> Integers:

@@ -222,8 +222,7 @@ class AutogradTrainer(Trainer):
     def train_step(self, batch: torch.Tensor) -> None:
         """Take one step of the optimiser on a batch."""
         self.model.zero_grad()  # all the gradients that the optimiser has, without its hooks
-        outputs = self.model(self.features[batch])
-        losses = self.loss(outputs, self.labels[batch])
+        losses = self.loss(self.model(self.features[batch]), self.labels[batch])
         if self.weights is not None:
             losses = losses * self.weights[batch].to(losses.dtype)
         losses.mean().backward()

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Codes, Flags, Floats, Integers
+from fairsieve.selection.cells import Codes, Flags, Floats, Integers, slices
 from fairsieve.training.rows import LinearRows, Rows, one_thread
 
 CHUNK = 8192  # rows that are converted to doubles at once
@@ -60,8 +60,7 @@ class LinearModel:
     def from_parameters(cls, parameters: Floats, outputs: int) -> LinearModel:
         """Read the flat parameters of the paper's model: the weights of f, output by output, then its biases."""
         scale = 2.0 if outputs == 1 else 1.0
-        weights = parameters[:-outputs].reshape(outputs, -1)
-        return cls(scale * weights, scale * parameters[-outputs:])
+        return cls(scale * parameters[:-outputs].reshape(outputs, -1), scale * parameters[-outputs:])
 
     def decision(self, features: Any) -> Floats:
         """Compute the logits of dense or scipy-sparse features: (n,) for two classes, else (n, classes)."""
@@ -71,8 +70,7 @@ class LinearModel:
                 f"{np.shape(features)}"
             )
         logits = np.empty((features.shape[0], len(self.intercept)))
-        for first in range(0, len(logits), CHUNK):
-            rows = slice(first, first + CHUNK)
+        for rows in slices(len(logits), CHUNK):
             logits[rows] = features[rows] @ self.coef.T + self.intercept
         return logits[:, 0] if len(self.intercept) == 1 else logits
 
@@ -82,7 +80,7 @@ class LinearModel:
 
     def probabilities(self, features: Any) -> Floats:
         """Compute the probabilities of the classes, (n, classes)."""
-        return np.asarray(np.exp(log_probabilities(self.decision(features))))
+        return np.exp(log_probabilities(self.decision(features)))
 
 
 def likeliest(decision: Floats) -> Integers:
@@ -272,8 +270,7 @@ class Newton:
 
         def times(flat: Floats) -> Floats:
             direction = flat.reshape(at.shape)
-            moved = rows.hessian_times(raw, table, self.raw(direction))
-            return self.gradient(moved, direction).ravel()
+            return self.gradient(rows.hessian_times(raw, table, self.raw(direction)), direction).ravel()
 
         square = at.size, at.size
         bend = LinearOperator(square, matvec=times, dtype=np.float64)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, require
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Flags, Floats, Integers
+from fairsieve.selection.cells import Flags, Floats, Integers, Values, slices
 from fairsieve.training.newton import Newton
 from fairsieve.training.rows import EVERYTHING, LinearRows, LossLimit, add_up, one_thread
 
@@ -213,8 +213,8 @@ class Part:
     """
 
     features: Any
-    labels: NDArray[Any]
-    groups: NDArray[Any]
+    labels: Values
+    groups: Values
     shape: tuple[int, int]
     weights: Floats | None = None
     held: Flags | None = None
@@ -261,7 +261,7 @@ class Part:
     def believe(self, rule: _Sized) -> NDArray[np.float32]:
         """Compute the chances of the true classes, by a rule of features, labels and groups."""
         chances = np.empty((len(self), self.shape[0]), np.float32)
-        for piece in (slice(first, first + RULED) for first in range(0, len(self), RULED)):
+        for piece in slices(len(self), RULED):
             features = np.asarray(self.features[piece], np.float64)
             labels, groups = (each[piece].astype(np.int64) for each in (self.labels, self.groups))
             chances[piece] = rule.value(features, labels, groups)
@@ -290,7 +290,7 @@ class PartRows:
         parts: list[Any],
         sizes: Sequence[int],
         shape: tuple[int, int],
-        first: NDArray[Any],
+        first: Values,
     ) -> None:
         self.engine, self.parts, self.shape = engine, parts, shape
         self.starts = (np.cumsum(sizes) - sizes).tolist()  # the numbers of their first rows

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 from scipy import sparse
 
 from fairsieve.samples import Samples, dense, draw_rows
-from fairsieve.selection.cells import Floats, Integers
+from fairsieve.selection.cells import Floats, Integers, Values, slices
 from fairsieve.validation import check_device, is_tensor
 
 
@@ -233,7 +232,7 @@ class LinearRows:
         size = CHUNK_BYTES if self.xp is np else DEVICE_CHUNK_BYTES
         step = max(1, size // max(1, itemsize * self.columns))
         step = min(step, CHUNK_ROWS) if self.xp is np else step
-        self.chunks = [slice(first, first + step) for first in range(0, max(self.samples, 1), step)]
+        self.chunks = slices(self.samples, step) or [slice(0)]
         pays = self.xp is np and not self.is_sparse and self.samples * self.columns >= THREADS_PAY
         self.threads = min(os.cpu_count() or 1, MOST_THREADS) if pays else 1
         self._scores: list[tuple[Floats, Array]] = []
@@ -292,7 +291,7 @@ class LinearRows:
         """Return the rows under other weights."""
         return self._change(weights=self._array(weights))
 
-    def with_labels(self, labels: NDArray[Any], chances: Floats | None = None) -> LinearRows:
+    def with_labels(self, labels: Values, chances: Floats | None = None) -> LinearRows:
         """Return the rows under other labels, or with chances of each class."""
         known = None if chances is None else self._array(chances)
         return self._change(labels=self._array(labels.astype(np.int64)), chances=known)
@@ -317,7 +316,7 @@ class LinearRows:
             features = features - self._array(reference)
             return np.stack([to_host(own @ features), to_host(own @ features**2)])
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def standard_moments(self, mean: Floats, spread: Floats) -> Floats:
         """Return weighted sums of the third and fourth powers of standardised columns, (2, columns)."""
@@ -343,7 +342,7 @@ class LinearRows:
                 ]
             )
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def derivatives(self, parameters: Floats, table: Floats, *, hessian: bool = False) -> Derivatives:
         """Return the loss of a model, weighted by cell, its gradient and, if asked, its second derivatives.
@@ -399,7 +398,7 @@ class LinearRows:
             counted = [self._count(label * size + place, own, shape) for label, own in self._labelled(part)]
             return np.asarray(sum(counted))
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def soft_confusion(self, parameters: Floats, temperature: float) -> Floats:
         """Count predictions as far as they are made, (classes, groups, predicted).
@@ -418,7 +417,7 @@ class LinearRows:
                     table[:, :, predicted] += self._count(cells, own * soft[:, predicted], (classes, groups))
             return table
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def score_moments(self, parameters: Floats) -> Floats:
         """Return the sum of the weights, and weighted sums of the scores and their squares, (3,)."""
@@ -430,7 +429,7 @@ class LinearRows:
             sums = [weights.sum(), weights @ own.mean(1), weights @ (own**2).mean(1)]
             return np.array([float(each) for each in sums])
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def soft_gradient(self, parameters: Floats, coefficients: Floats, temperature: float) -> Floats:
         """Return the gradient of ``(coefficients * soft_confusion).sum()`` by the parameters."""
@@ -443,7 +442,7 @@ class LinearRows:
             pulled = soft * (wanted - (soft * wanted).sum(1)[:, None]) / temperature
             return self._transposed(part, pulled[:, 1:] if self.outputs == 1 else pulled)
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def loss_counts(self, parameters: Floats, low: float, high: float, bins: int) -> Floats:
         """Add up the weights of each cell by loss, (classes, groups, bins), between ``low`` and ``high``."""
@@ -456,7 +455,7 @@ class LinearRows:
             place = cell[inside] * bins + self.xp.asarray(place[inside], dtype=self.xp.int64)
             return self._count(place, self.weights[part][inside], (*self.shape, bins))
 
-        return np.asarray(self._add(add))
+        return self._add(add)
 
     def select(self, parameters: Floats, limit: LossLimit) -> LinearRows:
         """Return the rows whose losses are selected: the same features, with weights of 0 for the others."""
@@ -556,8 +555,7 @@ class LinearRows:
     def _times(self, part: slice, parameters: Floats) -> Array:
         """Return features · coefficients + intercepts of a chunk, (n, outputs), in double precision."""
         features = self.features[part]
-        product = features @ self._array(parameters[:, :-1].T, features.dtype)
-        return product + self._array(parameters[:, -1])
+        return features @ self._array(parameters[:, :-1].T, features.dtype) + self._array(parameters[:, -1])
 
     def _transposed(self, part: slice, residuals: Array) -> Floats:
         """Return residuals times the features of a chunk with a column of ones, (outputs, d + 1)."""
@@ -574,14 +572,13 @@ class LinearRows:
         halves = (design * self.xp.sqrt(bend)[:, None] for bend in bends)
         return np.stack([to_host(half.T @ half) for half in halves])
 
-    def _add(self, work: Any) -> Any:
+    def _add(self, work: Callable[[slice], Floats]) -> Floats:
         """Do some work for each chunk of rows, on several threads if that pays; add up the results."""
-        return add_up(map_in_threads(work, self.chunks, self.threads))
+        return np.asarray(add_up(map_in_threads(work, self.chunks, self.threads)))
 
     def _count(self, places: Array, weights: Array, shape: tuple[int, ...]) -> Floats:
         """Add up weights by place."""
-        sums = self.xp.bincount(places, weights=weights, minlength=math.prod(shape))
-        return to_host(sums).reshape(shape)
+        return to_host(self.xp.bincount(places, weights=weights, minlength=math.prod(shape))).reshape(shape)
 
     def _normalise(self, scores: Array) -> tuple[Array, Array]:
         """Return log Σ exp of each row's scores, and the chance of each class.

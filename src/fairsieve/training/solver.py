@@ -30,7 +30,7 @@ from typing import Any, cast
 import numpy as np
 
 from fairsieve.samples import draw_rows
-from fairsieve.selection.cells import Flags, Floats, Integers
+from fairsieve.selection.cells import Flags, Floats, Integers, divide
 from fairsieve.selection.search import budget_used
 from fairsieve.training.compromises import (
     TOLERANCE,
@@ -340,7 +340,7 @@ class _Solver:
         if self.settings.tolerance is not None:
             self.blend()
 
-    def train_plainly(self, newton: Newton, near: Step | None = None) -> Model:
+    def train_plainly(self, newton: Newton, near: Step | None) -> Model:
         """Train on all rows as they come, starting near a model of others."""
         start, curvature = (None, None) if near is None else near[:2]
         step = newton.minimise(np.ones_like(newton.masses), start=start, curvature=curvature)
@@ -410,8 +410,7 @@ class _Solver:
             width = (high - low) / BINS
             low, high = low + place * width, low + (place + 1) * width
         before, after = _used(np.stack([below, below + counts], axis=-1), ratios).T
-        rising = after > before
-        room = np.divide(budget - before, after - before, out=np.ones_like(before), where=rising)
+        room = divide(budget - before, after - before, 1.0)
         share = float(np.clip(room.min(), 0.0, 1.0))
         return LossLimit(low, high, share), below + share * counts
 
@@ -530,7 +529,7 @@ class _Solver:
             masses = models[0].masses
             shares = ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
             expected = self.given / max(float(self.given.sum()), 1e-300)
-            effective = np.divide(shares, expected, out=np.ones_like(shares), where=self.given > 0)
+            effective = divide(shares, expected, 1.0)
         accuracy, gaps = self.settings.measure(counts)
         return Point(ratios, accuracy, gaps, counts, models, effective, self.sides[0].table.given.shift, cut)
 
@@ -560,6 +559,5 @@ def _shares(masses: Floats) -> Floats:
 def _used(counts: Floats, ratios: Floats) -> Floats:
     """Return how much of the budget each constraint of Eq. 7 uses, for counts of shape (classes, groups, …)."""
     total = counts.sum(axis=(0, 1))
-    of_class = counts.sum(axis=1, keepdims=True)
-    cells = budget_used(total, counts, ratios[..., None], of_class)
+    cells = budget_used(total, counts, ratios[..., None], counts.sum(axis=1, keepdims=True))
     return np.concatenate([total[None], cells.reshape(-1, *total.shape)])

@@ -8,13 +8,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.notions import EO, NOTIONS, find_notion
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Codes, Floats, Integers
+from fairsieve.selection.cells import Codes, Floats, Integers, Values
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import SignalName
 from fairsieve.selection.select import count_budget
@@ -118,7 +117,7 @@ class Settings:
     step_size: float = 0.001
     signal: SignalName = "loss"
     average_last: int = 1
-    pos_label: Any | None = None
+    pos_label: Any = None
     loss: LossFunction | None = None
     optimizer: OptimizerFactory | None = None
     device: str | None = None
@@ -260,8 +259,8 @@ class History:
 class Measurement(NamedTuple):
     """A model on all training samples."""
 
-    losses: NDArray[Any]  # (n,)
-    signals: NDArray[Any]  # (targets, n), what groups are compared by
+    losses: Values  # (n,)
+    signals: Values  # (targets, n), what groups are compared by
     predicted: Codes  # (n,)
 
 
@@ -276,7 +275,7 @@ class Recording(NamedTuple):
     evaluation_tables: Floats  # the same over the evaluation samples
 
 
-def count_predictions(predicted: Codes, codes: NDArray[Any], table: Floats) -> None:
+def count_predictions(predicted: Codes, codes: Values, table: Floats) -> None:
     """Add the predictions of each cell to a table (cells, classes)."""
     cells, classes = table.shape
     pairs = codes.astype(np.int64) * classes + predicted

@@ -77,7 +77,7 @@ class Backend(ABC):
         """Return the selection of the given ascending indices; of all samples when None."""
 
 
-def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None) -> Backend:
+def choose_backend(name: str | Backend, cells: Cells, device: Any = None) -> Backend:
     """Return the backend of that name; ``"auto"`` is torch where there is a device, else NumPy."""
     if isinstance(name, Backend):
         return name

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, Measured
 from fairsieve.selection.batches import Draw, draw_batches
-from fairsieve.selection.cells import Cells, Floats, Integers, as_array
+from fairsieve.selection.cells import Cells, Floats, Integers, Values, as_array, slices
 from fairsieve.selection.search import Limits, Walk, Window
 
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
@@ -51,7 +51,7 @@ class NumpyBackend(Backend):
         """Add up the signals of the selected samples and their squares by cell, some samples at a time."""
         cells = self.cells.counts.size
         sums = np.zeros((2, len(measured.signals), cells))
-        for part in _chunks(len(selected.indices)):
+        for part in slices(len(selected.indices), CHUNK):
             some = selected.indices[part]
             codes = self.codes[some]
             for row, signal in enumerate(measured.signals):
@@ -81,7 +81,7 @@ class NumpyBackend(Backend):
     def count_below(self, measured: Measured, limits: Floats) -> Integers:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         counts = np.zeros(len(limits), np.int64)
-        for part in _chunks(len(self.codes)):
+        for part in slices(len(self.codes), CHUNK):
             codes = self.codes[part]
             counts += np.bincount(codes[measured.losses[part] <= limits[codes]], minlength=len(limits))
         return counts
@@ -103,7 +103,7 @@ class Keys:
         The number of the first sample among those of all workers, which decides among equal losses.
     """
 
-    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any], first: int) -> None:
+    def __init__(self, losses: NDArray[np.floating[Any]], codes: Values, first: int) -> None:
         self.bits = losses.view(f"i{losses.itemsize}")
         self.codes, self.first = codes, first
         # The least key is what others count from. Without samples here, it is greater than the greatest.
@@ -118,7 +118,7 @@ class Keys:
         if self.shift < 0:
             self.shift = asked.shift
             counts = np.zeros((cells, 1 << asked.width), np.int64)
-            for part in _chunks(len(self.bits)):
+            for part in slices(len(self.bits), CHUNK):
                 digits = self._order(part) >> np.uint64(asked.shift)
                 counts += _count(digits, self.codes[part], asked.width, cells)
             return counts
@@ -127,7 +127,7 @@ class Keys:
             self.digit = digit
             of_digit = [
                 np.flatnonzero(self._order(part) >> np.uint64(self.shift) == np.uint64(digit)) + part.start
-                for part in _chunks(len(self.bits))
+                for part in slices(len(self.bits), CHUNK)
             ]
             self.some = np.concatenate([np.zeros(0, np.int64), *of_digit])
         some, order = self.some, self._order(self.some)
@@ -142,7 +142,7 @@ class Keys:
         """Return the samples below their cell's closing point, ascending."""
         room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
         taken, filled = np.empty(room, np.int64), 0
-        for part in _chunks(len(self.bits)):
+        for part in slices(len(self.bits), CHUNK):
             order, codes = self._order(part), self.codes[part]
             limit = walk.key_limit[codes]
             is_below = order < limit
@@ -163,14 +163,10 @@ class Keys:
 
     def _order(self, part: Any) -> NDArray[np.uint64]:
         """Return the distance of some samples' keys from the least; it may wrap for float64 of both signs."""
-        return np.asarray((self._key(part) - np.int64(self.least)).view(np.uint64))
+        return (self._key(part) - np.int64(self.least)).view(np.uint64)
 
 
-def _chunks(samples: int) -> list[slice]:
-    return [slice(first, min(first + CHUNK, samples)) for first in range(0, samples, CHUNK)]
-
-
-def _count(digits: NDArray[np.uint64], codes: NDArray[Any], width: int, cells: int) -> Integers:
+def _count(digits: NDArray[np.uint64], codes: Values, width: int, cells: int) -> Integers:
     """Count some samples by cell and digit."""
     flat = (codes.astype(np.int64) << width) + digits.view(np.int64)
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)

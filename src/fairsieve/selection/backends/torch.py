@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends import Backend, Measured
 from fairsieve.selection.batches import POINT, Draw, shuffle_constants, shuffle_shape, shuffled
-from fairsieve.selection.cells import WIDEST, Cells, Floats, Integers, as_array, narrow_type
+from fairsieve.selection.cells import WIDEST, Cells, Floats, Integers, Values, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
@@ -191,7 +191,7 @@ def _shuffled_laps(
 
 
 def encode_on(
-    device: torch.device, encode: Callable[[Any], tuple[NDArray[Any], list[Any]]], size: int, values: Any
+    device: torch.device, encode: Callable[[Any], tuple[Values, list[Any]]], size: int, values: Any
 ) -> tuple[torch.Tensor, list[Any]]:
     """Encode values on a device; ``encode`` does it on the host.
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.estimators._parts import PartTable, list_doubted, own_chances
 from fairsieve.label_noise.estimate import Rule
 from fairsieve.samples import check_samples
-from fairsieve.selection.cells import Flags, Integers
+from fairsieve.selection.cells import Flags, Integers, Keys
 from fairsieve.tabular.partitions.source import (
     Piece,
     Sample,
@@ -123,8 +122,7 @@ class Partitions:
         # Workers are told what was asked, not the data themselves.
         alone: dict[str, Any] = {"data": None, "test_file": None, "verified": ()}
         self.asked = replace(asked, separator=reading.separator, decimal=reading.decimal, **alone)
-        expected = source.rows or self._guess_rows()
-        limit = int(min(1.2 * size / max(expected, 1) + 0.001, 1.0) * (2**64 - 1))
+        limit = int(min(1.2 * size / max(source.rows or self._guess_rows(), 1) + 0.001, 1.0) * (2**64 - 1))
         answers = self._ask("survey", survey_piece, self.asked, limit)
         full = [place for place, each in enumerate(answers) if each is not None]
         if not full:
@@ -236,7 +234,7 @@ class Partitions:
         """How many rows have a label."""
         return sum(self.sizes) if self.parts else self.rows
 
-    def find_seen(self, hashes: NDArray[np.uint64], rest: Sequence[str]) -> NDArray[np.uint64]:
+    def find_seen(self, hashes: Keys, rest: Sequence[str]) -> Keys:
         """Select the hashes that rows of the table have, by what is learnt from and the ``rest`` of its columns."""
         same = self.asked.reading, self.formats, rest, hashes
         return np.concatenate(self._ask("copies", find_hashes, *same))
@@ -254,8 +252,7 @@ class Partitions:
         """
         most = min(most, table.most)
         asked = table.view, table.model, most + len(self.checked)
-        listings = table.parts.call("suspects", list_strongest, *asked)
-        return self._name(listings, most, table.most)
+        return self._name(table.parts.call("suspects", list_strongest, *asked), most, table.most)
 
     def audit(self, table: PartTable, rule: Rule | None) -> Suspects:
         """List as :meth:`strongest` does, by how likely a rule says that labels are wrong; without one, nothing."""
@@ -320,8 +317,8 @@ def find_hashes(
     reading: Reading,
     formats: dict[str, ColumnFormat],
     rest: Sequence[str],
-    hashes: NDArray[np.uint64],
-) -> NDArray[np.uint64]:
+    hashes: Keys,
+) -> Keys:
     """Select the hashes that rows of a piece have."""
     table = piece.read_rows(reading, frame)
     return np.intersect1d(hashes, hash_rows(table, feature_values(table, formats), rest))

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require, spell
-from fairsieve.selection.cells import Flags, Integers
+from fairsieve.selection.cells import Flags, Integers, Keys
 from fairsieve.tabular.reading.columns import (
     InputTable,
     Reading,
@@ -89,7 +88,7 @@ class Piece:
             return None
         return replace(table, frame=table.frame.set_axis(table.frame.index + self.first))
 
-    def read_rows(self, reading: Reading, frame: Any = None) -> InputTable:
+    def read_rows(self, reading: Reading, frame: Any) -> InputTable:
         """Read a piece that is known to have rows."""
         table = self.read(reading, frame)
         if table is None:
@@ -242,8 +241,7 @@ def _cut(path: Path, most: float) -> Iterable[Piece]:
 
 
 def _cut_parquet(path: Path, most: float) -> Iterator[Piece]:
-    parquet = require("pyarrow.parquet", purpose="reading Parquet")
-    about = parquet.read_metadata(path)
+    about = require("pyarrow.parquet", purpose="reading Parquet").read_metadata(path)
     groups: list[int] = []
     rows = first = 0
     for place in range(about.num_row_groups):
@@ -309,7 +307,7 @@ def parse_memory(text: str | None) -> int:
     return int(size)
 
 
-def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
+def content_keys(table: InputTable, apart: Sequence[str]) -> Keys:
     """Return a number for each row by what it holds in the columns but those ``apart``; equal rows have the same."""
     columns = {name: table.frame[name] for name in sorted(set(table.columns) - set(apart))}
     held = {
@@ -326,8 +324,6 @@ def content_keys(table: InputTable, apart: Sequence[str]) -> NDArray[np.uint64]:
 # Beside the sample, every piece names *witnesses*: rows that have a text, a gap or an extreme of a column,
 # and some of each label in each group. Sample and witnesses together show what the columns are: a category
 # of one piece alone is a category.
-
-Keys = NDArray[np.uint64]
 
 FEW_TEXTS = 300  # of a column of a piece, each of which is witnessed; of more, most are no categories
 EACH_CELL = 30  # witnesses of each label in each group: what counts as enough people

@@ -342,7 +342,6 @@ BETWEEN = {
     ".": re.compile(r"[-+]?\d{1,3}([,'’\s]\d{3})+(\.\d+)?"),
     ",": re.compile(r"[-+]?\d{1,3}([.'’\s]\d{3})+(,\d+)?"),
 }
-MARKS = {".": re.compile(r"[,'’\s]"), ",": re.compile(r"[.'’\s]")}  # between thousands
 THOUSANDS = {".": ",", ",": "."}  # that of them which is a decimal mark elsewhere
 SIGNS = "%€$£¥"  # of numbers, which are read without them
 AMBIGUOUS = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")  # thousands, or three decimals
@@ -412,7 +411,7 @@ def _plain_number(text: str, decimal: str) -> str:
     """
     bare = _bare_number(text)
     if BETWEEN[decimal].fullmatch(bare):
-        bare = MARKS[decimal].sub("", bare)
+        bare = re.sub(rf"[^\d{decimal}+-]", "", bare)
     return _with_point(bare) if decimal == "," else bare
 
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from fairsieve.errors import InvalidInputError, spell
-from fairsieve.selection.cells import Floats
+from fairsieve.selection.cells import Floats, Keys, Values, slices
 from fairsieve.tabular.reading.columns import (
     DATE,
     EXACT,
@@ -189,7 +188,7 @@ def feature_values(table: InputTable, formats: Mapping[str, ColumnFormat]) -> pd
     return pd.DataFrame(values, index=table.frame.index, copy=False)
 
 
-def hash_rows(table: InputTable, values: pd.DataFrame, rest: Sequence[str]) -> NDArray[np.uint64]:
+def hash_rows(table: InputTable, values: pd.DataFrame, rest: Sequence[str]) -> Keys:
     """Return a number for each row of ``values``, by what these and the ``rest`` of its columns hold."""
     texts = {name: table.texts(name).loc[values.index] for name in rest}
     whole = pd.concat([values, pd.DataFrame(texts)], axis=1)
@@ -327,7 +326,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _width(self, name: str) -> int:
         return len(self.categories_[name]) + (name in self.rest_)
 
-    def transform(self, X: pd.DataFrame) -> NDArray[Any]:
+    def transform(self, X: pd.DataFrame) -> Values:
         """Encode a data frame that has the columns; others are ignored, and so are categories that are new."""
         there = [name for name in self.kinds if name in X.columns]  # feature_values says which is not
         table = read_frame(X[there], Reading(missing=self.missing))
@@ -335,7 +334,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         values = feature_values(table, {name: ColumnFormat(kind) for name, kind in kinds.items()})
         return self.encode(values, np.float64)
 
-    def encode(self, values: pd.DataFrame, kind: Any = np.float32) -> NDArray[Any]:
+    def encode(self, values: pd.DataFrame, kind: Any = np.float32) -> Values:
         """Encode columns of doubles and of texts (pandas' categories), such as it was fitted to.
 
         In single precision is trained, in double precision predicted, as scikit-learn does.
@@ -352,13 +351,12 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = np.empty((len(values), first), dtype=kind)
         numbers = values[self.numbers_].to_numpy(dtype=np.float64)
         with_gaps = [self.numbers_.index(name) for name in self.gaps_]
-        for start in range(0, len(values) if first else 0, CHUNK):
-            chunk = numbers[start : start + CHUNK]
+        for rows in slices(len(values) if first else 0, CHUNK):
+            chunk = numbers[rows]
             gaps = np.isnan(chunk)
             whole = np.concatenate([np.where(gaps, self.fill_, chunk), gaps[:, with_gaps]], axis=1)
             # A value far from all in training stays finite.
-            scaled = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
-            found[start : start + CHUNK] = scaled
+            found[rows] = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
         codes = np.empty((len(values), len(widths)), np.uint8, order="F")
         for column, (name, known), width in zip(codes.T, self.categories_.items(), widths, strict=True):
             column[:] = _places(values[name], known, "", float(width - (name in self.rest_)))
@@ -442,7 +440,7 @@ class OneHot:
     __array_ufunc__ = None  # so that an array on the left leaves the product to __rmatmul__
     ndim = 2
 
-    def __init__(self, numbers: NDArray[Any], codes: NDArray[Any], widths: Sequence[int]) -> None:
+    def __init__(self, numbers: Values, codes: Values, widths: Sequence[int]) -> None:
         self.numbers, self.codes, self.widths = numbers, codes, tuple(widths)
         self.dtype, self.itemsize = numbers.dtype, numbers.itemsize
         self.shape = len(numbers), numbers.shape[1] + sum(self.widths)
@@ -462,7 +460,7 @@ class OneHot:
             return np.asarray(self[rows : rows + 1])[0]
         return np.asarray(OneHot(self.numbers[rows], self.codes[rows], self.widths))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         found = np.zeros(self.shape, dtype or self.dtype)
         first, rows = self.numbers.shape[1], np.arange(len(self))
         found[:, :first] = self.numbers
@@ -472,7 +470,7 @@ class OneHot:
             first += width
         return found
 
-    def __matmul__(self, coefficients: NDArray[Any]) -> Floats:
+    def __matmul__(self, coefficients: Values) -> Floats:
         first = self.numbers.shape[1]
         found: Floats = (self.numbers @ coefficients[:first]).astype(np.float64)
         for codes, width in zip(self.codes.T, self.widths, strict=True):
@@ -482,7 +480,7 @@ class OneHot:
             first += width
         return found
 
-    def __rmatmul__(self, residuals: NDArray[Any]) -> Floats:
+    def __rmatmul__(self, residuals: Values) -> Floats:
         rows = np.atleast_2d(residuals)
         found = [np.asarray(rows @ self.numbers, np.float64)]
         for codes, width in zip(self.codes.T, self.widths, strict=True):
@@ -490,8 +488,8 @@ class OneHot:
         whole = np.concatenate(found, axis=1)
         return np.asarray(whole[0] if residuals.ndim == 1 else whole)
 
-    def __sub__(self, other: Any) -> NDArray[Any]:
+    def __sub__(self, other: Any) -> Values:
         return np.asarray(np.asarray(self) - other)
 
-    def astype(self, dtype: Any) -> NDArray[Any]:
+    def astype(self, dtype: Any) -> Values:
         return np.asarray(self, dtype=dtype)

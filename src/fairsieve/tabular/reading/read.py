@@ -25,11 +25,10 @@ from typing import IO, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, require, spell
 from fairsieve.files import read_archive
-from fairsieve.selection.cells import Integers
+from fairsieve.selection.cells import Integers, Values
 from fairsieve.tabular.reading.columns import (
     FRAME_NAME,
     InputTable,
@@ -488,7 +487,7 @@ def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
     return coded(codes, reading.known(texts, met))
 
 
-def with_columns(data: Any, table: InputTable, rows: Integers, added: Mapping[str, NDArray[Any]]) -> Any:
+def with_columns(data: Any, table: InputTable, rows: Integers, added: Mapping[str, Values]) -> Any:
     """Return some rows of what a table was read from, with columns added; a name that is taken gets an underscore.
 
     A data frame stays of its kind; rows of a file become one of pandas, whose index is the row in the file.

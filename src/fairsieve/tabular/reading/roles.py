@@ -80,10 +80,9 @@ def coded_by(column: pd.Series, names: Sequence[str]) -> pd.Categorical:
     return column.cat.set_categories(pd.Index(names, dtype=object)).array
 
 
-def find_labels(table: InputTable, column: str, positive: str | None = None) -> Labels:
+def find_labels(table: InputTable, column: str, positive: str | None) -> Labels:
     """Find the classes in a label column, and check them."""
-    values = table.texts(column, "--label")
-    counted = used_texts(values)
+    counted = used_texts(table.texts(column, "--label"))
     classes = tuple(sorted(counted))
     counts = [counted[name] for name in classes]
     if len(classes) < 2:
