@@ -68,49 +68,39 @@ class Recipe:
     base: float = 0.0
 
 
-def _nobody(right, group):
-    return np.zeros(len(right))
+def _wrong(rate, *, of_group=None, label=None):
+    """Return the chance of every label to be wrong: ``rate``, or 0 beside the group and the label that are named."""
 
+    def chance(right, group):
+        inside = np.ones(len(right)) if of_group is None else group == of_group
+        return rate * inside * (1 if label is None else right == label)
 
-def _everybody(rate):
-    return lambda right, group: np.full(len(right), rate)
-
-
-def _one_class(rate, label):
-    return lambda right, group: rate * (right == label)
-
-
-def _one_group(rate):
-    return lambda right, group: rate * (group == 1)
-
-
-def _one_cell(rate, label):
-    return lambda right, group: rate * ((group == 1) & (right == label))
+    return chance
 
 
 RECIPES = {
     "right labels, groups that differ": Recipe(rows=8000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8,
-        own=-1.0, wrong=_nobody),
-    "right labels, groups alike": Recipe(rows=6000, shares=(0.5, 0.5), weights=(2.0, 1.0), wrong=_nobody),
+        own=-1.0, wrong=_wrong(0.0)),
+    "right labels, groups alike": Recipe(rows=6000, shares=(0.5, 0.5), weights=(2.0, 1.0), wrong=_wrong(0.0)),
     "a tenth wrong": Recipe(rows=10000, shares=(0.7, 0.3), weights=(2.0, 1.5, 1.0), shift=-0.7, own=1.0,
-        wrong=_everybody(0.1)),
+        wrong=_wrong(0.1)),
     "a fifth wrong": Recipe(rows=12000, shares=(0.5, 0.5), weights=(2.5, 1.5), shift=0.6, own=-1.2, noise=0.3,
-        wrong=_everybody(0.2)),
+        wrong=_wrong(0.2)),
     "positive labels missed": Recipe(rows=10000, shares=(0.65, 0.35), weights=(2.0, 2.0), shift=0.5, noise=0.2,
-        wrong=_one_class(0.2, 1)),
+        wrong=_wrong(0.2, label=1)),
     "one group written down carelessly": Recipe(rows=9000, shares=(0.7, 0.3), weights=(2.0, 1.0, 1.0), shift=-0.5,
-        own=0.8, noise=0.3, wrong=_one_group(0.2)),
+        own=0.8, noise=0.3, wrong=_wrong(0.2, of_group=1)),
     "one group's positive labels missed": Recipe(rows=10000, shares=(0.6, 0.4), weights=(2.0, 1.5), noise=0.3,
-        wrong=_one_cell(0.3, 1)),
+        wrong=_wrong(0.3, of_group=1, label=1)),
     "four groups": Recipe(rows=12000, shares=(0.4, 0.3, 0.2, 0.1), weights=(1.5, 1.5), shift=0.3, own=-0.4,
-        wrong=_everybody(0.05)),
+        wrong=_wrong(0.05)),
     "a rare label": Recipe(rows=10000, shares=(0.6, 0.4), weights=(1.5, 1.0), base=-4.0, shift=0.3,
-        wrong=_everybody(0.01)),
+        wrong=_wrong(0.01)),
     "a group that columns say little of": Recipe(rows=8000, shares=(0.7, 0.3), weights=(2.5, 1.5), harder=0.6,
-        noise=0.3, wrong=_everybody(0.05)),
+        noise=0.3, wrong=_wrong(0.05)),
     "few rows": Recipe(rows=1000, shares=(0.6, 0.4), weights=(1.5, 1.0, 0.5), shift=0.8, own=-1.0,
-        wrong=_everybody(0.05)),
-    "labels by chance": Recipe(rows=5000, shares=(0.5, 0.5), weights=(0.0, 0.0), noise=1.0, wrong=_everybody(0.05)),
+        wrong=_wrong(0.05)),
+    "labels by chance": Recipe(rows=5000, shares=(0.5, 0.5), weights=(0.0, 0.0), noise=1.0, wrong=_wrong(0.05)),
 }  # fmt: skip
 
 
