@@ -14,32 +14,24 @@ class BadCommand:
 
     name: str
     arguments: tuple[str, ...]
-    parameter: str
-    rule: str
-    value: str
-    way_out: str
-    code: int = 1
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.parameter, self.rule, self.value, self.way_out
+    parts: tuple[str, str, str, str]
 
 
 def train(name, table, *options, told, roles=ROLES, out="NEW"):
     quick = ("--clean-ratio", "0.9", "--max-iter", "8")
-    return BadCommand(f"train: {name}", ("train", table, *roles, "--out", out, *quick, *options), *told)
+    return BadCommand(f"train: {name}", ("train", table, *roles, "--out", out, *quick, *options), told)
 
 
 def predict(name, run="RUN", table="people.csv", out="new.csv", *, told):
-    return BadCommand(f"predict: {name}", ("predict", run, table, "-o", out), *told)
+    return BadCommand(f"predict: {name}", ("predict", run, table, "-o", out), told)
 
 
 def audit(name, *options, table="people.csv", told):
-    return BadCommand(f"audit: {name}", ("audit", table, *ROLES, *options), *told)
+    return BadCommand(f"audit: {name}", ("audit", table, *ROLES, *options), told)
 
 
 def other(command, name, *options, told):
-    return BadCommand(f"{command}: {name}", (*command.split(), *options), *told)
+    return BadCommand(f"{command}: {name}", (*command.split(), *options), told)
 
 
 TABLES = [

@@ -72,27 +72,20 @@ def write_parts(path, parts):
 
 
 CALL = {"__class__": "mkdir", "__module__": "os", "__id__": 1}
+FUNCTION = CALL | {"__loader__": "FunctionNode"}
+
+
+def node(module, name, loader, **parts):
+    return {"__class__": name, "__module__": module, "__loader__": loader, **parts}
+
+
 NODES = {
-    "a function": CALL | {"__loader__": "FunctionNode"},
+    "a function": FUNCTION,
     "a type": CALL | {"__loader__": "TypeNode"},
-    "a partial": {
-        "__class__": "partial",
-        "__module__": "functools",
-        "__loader__": "PartialNode",
-        "content": {"func": CALL | {"__loader__": "FunctionNode"}, "args": [], "kwds": {}, "namespace": {}},
-    },
-    "a method": {
-        "__class__": "function",
-        "__module__": "builtins",
-        "__loader__": "MethodNode",
-        "content": {"func": "mkdir", "obj": CALL | {"__loader__": "FunctionNode"}},
-    },
-    "an operator": {
-        "__class__": "call",
-        "__module__": "operator",
-        "__loader__": "OperatorFuncNode",
-        "attrs": CALL | {"__loader__": "FunctionNode"},
-    },
+    "a partial": node("functools", "partial", "PartialNode",
+                      content={"func": FUNCTION, "args": [], "kwds": {}, "namespace": {}}),
+    "a method": node("builtins", "function", "MethodNode", content={"func": "mkdir", "obj": FUNCTION}),
+    "an operator": node("operator", "call", "OperatorFuncNode", attrs=FUNCTION),
     "a reduced object": CALL | {"__loader__": "ReduceNode", "__reduce__": {"args": ["ran"]}},
     "an object of ours": CALL | {"__module__": "fairsieve.label_noise.weighting", "__loader__": "ObjectNode"},
     "an unknown loader": CALL | {"__loader__": "ExecNode"},

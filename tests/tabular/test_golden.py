@@ -97,6 +97,17 @@ def frame():
     )
 
 
+def describe(feature):
+    known = [feature.column, feature.kind, feature.missing, feature.distinct, bool(feature.left_out)]
+    return [*known, "beyond" in feature.hint, feature.format.kind == "dates"]
+
+
+def show(column):
+    """Return values, with gaps as JSON has them."""
+    gap = "" if column.dtype == "category" else None
+    return [gap if value != value else value for value in column.tolist()]
+
+
 def record(data, sensitive="sex", **settings):
     """Describe what was read of a table: the kinds of its columns, its first rows, groups and labels."""
     whole = tabular.review(data, label="income", sensitive=sensitive, rows=ROWS, **settings).review
@@ -105,25 +116,8 @@ def record(data, sensitive="sex", **settings):
         "rows": [len(part), *part.rows[:SHOWN].tolist(), int(part.rows[-1])],
         "classes": list(whole.labels.classes),
         "groups": list(whole.groups.names),
-        "features": [
-            [
-                one.column,
-                one.kind,
-                one.missing,
-                one.distinct,
-                bool(one.left_out),
-                "beyond" in one.hint,
-                one.format.kind == "dates",
-            ]
-            for one in whole.features
-        ],
-        "values": {
-            name: [
-                ("" if column.dtype == "category" else None) if value != value else value
-                for value in column[:SHOWN].tolist()
-            ]
-            for name, column in part.values.items()
-        },
+        "features": [describe(one) for one in whole.features],
+        "values": {name: show(column[:SHOWN]) for name, column in part.values.items()},
         "labels": part.class_names(part.label_codes[:SHOWN]),
         "checksums": whole.rows.sort_values("row")["row_checksum"].tolist()[0:4:3],
         "group codes": [None if code != code else int(code) for code in part.group_codes[:SHOWN]],
