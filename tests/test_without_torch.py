@@ -95,11 +95,8 @@ def test_every_method_gives_the_same_model(told, method):
 
 
 def test_what_needs_an_extra_names_it(told):
-    needs = {
-        "model": "a linear model as a torch module",
-        "module": "training a module by autograd",
-        "device": "training on the device 'cuda'",
-    } | {name: f"fairsieve.{name}" for name in NEEDS_TORCH}
+    needs = {"model": "a linear model as a torch module", "module": "training a module by autograd"}
+    needs |= {"device": "training on the device 'cuda'"} | {name: f"fairsieve.{name}" for name in NEEDS_TORCH}
     rest = "needs torch: pip install 'fairsieve[torch]'"
     assert told["needs"] == {name: f"{purpose} {rest}" for name, purpose in needs.items()}
     assert set(fairsieve.__all__) >= NEEDS_TORCH

@@ -7,11 +7,12 @@ import pytest
 import torch
 from accelerate import Accelerator
 from examples import accelerate_loop, transformers_trainer
+from tests.support.refusals import refused
 from torch.utils.data import TensorDataset
 
 from fairsieve.adapters.accelerate import prepared_sieve
 from fairsieve.adapters.transformers import FairRobustTrainer
-from fairsieve.errors import CheckpointError, InvalidInputError
+from fairsieve.errors import CheckpointError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -118,8 +119,7 @@ def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
 
 def test_the_trainer_requires_a_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the Trainer makes a folder
-    with pytest.raises(InvalidInputError, match="train_dataset must be given"):
-        FairRobustTrainer(torch.nn.Linear(2, 2), sieve={})
+    refused("train_dataset must be given", FairRobustTrainer, torch.nn.Linear(2, 2), sieve={})
 
 
 def test_the_trainer_knows_its_length_in_steps(tmp_path):

@@ -9,11 +9,12 @@ from examples import lightning_trainer
 from examples.lightning_trainer import Classifier, train
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from tests.support.refusals import refused
 from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve.adapters.lightning import FairRobustCallback
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
 
@@ -65,8 +66,7 @@ def test_workers_read_on_in_their_own_epoch_only(tmp_path, monkeypatch):
 def test_data_that_cannot_be_selected_from_is_refused():
     callback = FairRobustCallback([0, 1], ["a", "b"], clean_ratio=1.0)
     trainer = Trainer(max_epochs=1, callbacks=[callback], accelerator="cpu", **UNSAVED)
-    with pytest.raises(InvalidInputError, match=r"one DataLoader with a batch_size.*got list"):
-        trainer.fit(Classifier(2), [torch.zeros(2, 2)])
+    refused(r"one DataLoader with a batch_size.*got list", trainer.fit, Classifier(2), [torch.zeros(2, 2)])
 
 
 @pytest.mark.parametrize("precision", ["bf16-true", "16-true", "64-true", "bf16-mixed"])
@@ -119,8 +119,7 @@ def test_batches_that_the_model_does_not_take_are_told_at_set_up():
     callback = FairRobustCallback(data.tensors[1], list("aabb") * 2, warmup_epochs=1)
     trainer = Trainer(max_epochs=3, callbacks=[callback], accelerator="cpu", **UNSAVED)
     told = "got a dictionary of x, labels: say how the model takes them"
-    with pytest.raises(InvalidInputError, match=told):
-        trainer.fit(Classifier(2), DataLoader(data, batch_size=4))
+    refused(told, trainer.fit, Classifier(2), DataLoader(data, batch_size=4))
     assert trainer.global_step == 0
 
 
@@ -152,5 +151,4 @@ def test_samples_that_are_set_aside_are_judged_and_never_trained_on():
     assert len(aside) == 20
     assert not aside & set(seen)
     assert callback.sieve.sampler.plan.balance.is_judged
-    with pytest.raises(InvalidInputError, match="held_out must be below 1"):
-        Sieve(TensorDataset(x), y, z, 20, held_out=1)
+    refused("held_out must be below 1", Sieve, TensorDataset(x), y, z, 20, held_out=1)

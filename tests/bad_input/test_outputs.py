@@ -11,15 +11,13 @@ import pyarrow.parquet
 import pytest
 from tests.support.people import people, write_csv
 from tests.support.programs import run_main
+from tests.tabular.test_folder import FILES
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
 FORMULA = "=HYPERLINK(1)"
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
-RUN_FILES = {
-    "report.html", "rows.csv", "suspects.csv", "card.md", "metrics.json", "model.skops", "settings.toml",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ QUICK = ("--clean-ratio", "0.7", "--max-iter", "4")
 
 
 def test_a_run_has_its_five_files_and_nothing_is_outside(folder):
-    assert {path.name for path in (folder / "RUN").rglob("*")} == RUN_FILES
+    assert {path.name for path in (folder / "RUN").rglob("*")} == FILES
     assert sorted(path.name for path in folder.iterdir())[1:] == ["RUN"]
     assert not list(folder.parent.glob("escaped*"))
 
@@ -105,7 +103,7 @@ def test_a_run_keeps_the_link_to_its_folder_and_follows_none_in_it(folder, tmp_p
     table = next(folder.glob("*.csv"))
     for out in ("run", "old"):  # a link to a run, and a run with a link in it
         assert run_main("train", table, *ROLES, "--out", out, *QUICK, "--force") == 0
-        assert {path.name for path in (tmp_path / out).iterdir()} == RUN_FILES
+        assert {path.name for path in (tmp_path / out).iterdir()} == FILES
         assert (tmp_path / out).is_symlink() == (out == "run")
         assert not (old / "report.html").is_symlink()
     assert precious.read_text() == "precious"
@@ -163,7 +161,7 @@ def test_names_of_files_that_are_not_utf_8_are_written(tmp_path, monkeypatch, ca
     run = os.fsdecode(b"caf\xe9-run")
     assert run_main("train", name, *roles, *QUICK, "--out", run) == 0
     assert run_main("train", name, *roles, *QUICK, "--test-file", name, "-o", "run", "--model", "auto") == 0
-    assert {path.name for path in (tmp_path / run).iterdir()} == RUN_FILES
+    assert {path.name for path in (tmp_path / run).iterdir()} == FILES
     assert run_main("audit", name, *roles, "--out", "suspects.csv") == 0
     assert run_main("audit", name, *roles, "--prediction", "guess", "--out", "audit") == 0
     for page, status in ((b"caf\xe9.html", 1), (b"caf\xe9-review.html", 0)):

@@ -79,10 +79,8 @@ def test_nothing_sticks_out_and_charts_follow_screen_and_scheme(page, width, sch
     page.wait_for(f"return getComputedStyle(document.querySelector('.xtick text')).fill === '{muted}'")
     blue = hue(page, scheme, "blue")
     page.wait_for(f"return document.querySelector('.plot').data.at(-1).line.color === '{blue}'")
-    page.wait_for(
-        "return [...document.querySelectorAll('.plot')]"
-        ".every((plot) => plot.querySelector('.main-svg').clientWidth === plot.clientWidth)"
-    )
+    fits = "plot.querySelector('.main-svg').clientWidth === plot.clientWidth"
+    page.wait_for(f"return [...document.querySelectorAll('.plot')].every((plot) => {fits})")
     assert page.console() == []
 
 

@@ -9,10 +9,8 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-GROUPS = {
-    "man": "&lt;b&gt; %{x} &#60;i> $x$ man",
-    "woman": "<a href='javascript:alert(5)'>woman</a><br>\"><b id=made>' onmouseover=alert(6)",
-}
+GROUPS = {"man": "&lt;b&gt; %{x} &#60;i> $x$ man"}
+GROUPS["woman"] = "<a href='javascript:alert(5)'>woman</a><br>\"><b id=made>' onmouseover=alert(6)"
 FILE = "people \"'><img src=x onerror=alert(2)><script>alert(3)<!-- {{ 7 * 7 }} &lt;b>.csv"
 
 

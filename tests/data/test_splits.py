@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.refusals import refused
 
 from fairsieve import Samples
 from fairsieve.data import split
-from fairsieve.errors import InvalidInputError
 
 shares = st.sampled_from([0.0, 0.1, 1 / 11, 0.2, 1 / 3, 0.5, 0.9, 0.99])
 seeds = st.integers(0, 2**32 - 1)
@@ -121,7 +121,5 @@ def test_names_and_images_go_along():
 @pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, float("nan")])
 def test_shares_are_checked(value):
     samples = alternating(np.zeros((4, 1)))
-    with pytest.raises(InvalidInputError, match=f"test must be a share, at least 0 and below 1; got {value}"):
-        split(samples, test=value)
-    with pytest.raises(InvalidInputError, match=f"validation must be a share, .*; got {value}"):
-        split(samples, validation=value)
+    refused(f"test must be a share, at least 0 and below 1; got {value}", split, samples, test=value)
+    refused(f"validation must be a share, .*; got {value}", split, samples, validation=value)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
+from tests.support.refusals import refused
 
 from fairsieve import demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
-from fairsieve.errors import InvalidInputError
 
 # The paper's two normal distributions: mean and covariance.
 POSITIVE, NEGATIVE = ([1, 1], [[5, 1], [1, 5]]), ([-1, -1], [[10, 1], [1, 3]])
@@ -105,5 +105,4 @@ def test_bad_arrays_are_named(arrays, name, content, message):
         (arrays / name).write_bytes((arrays / name).read_bytes()[:200])
     else:
         np.save(arrays / name, content)
-    with pytest.raises(InvalidInputError, match=message):
-        load_authors_arrays(arrays)
+    refused(message, load_authors_arrays, arrays)

@@ -15,16 +15,12 @@ NAMED = {"classifier": CLASSIFIER, "sieve": SIEVE}
 RESAMPLERS = {name: FairRobustResampler(each, random_state=0) for name, each in NAMED.items()}
 
 
-@pytest.mark.parametrize(
-    ("resampler", "check"),
-    [
-        pytest.param(resampler, check, id=f"{name}-{check.__name__}")
-        for name, resampler in RESAMPLERS.items()
-        for check in _yield_all_checks(resampler)
-    ],
-)
-def test_imbalanced_learns_checks(resampler, check):
-    check("FairRobustResampler", resampler)
+CHECKS = [(name, check) for name, each in RESAMPLERS.items() for check in _yield_all_checks(each)]
+
+
+@pytest.mark.parametrize(("name", "check"), CHECKS, ids=lambda one: getattr(one, "__name__", one))
+def test_imbalanced_learns_checks(name, check):
+    check("FairRobustResampler", RESAMPLERS[name])
 
 
 @parametrize_with_sklearn_checks([RESAMPLERS["sieve"]])

@@ -234,13 +234,9 @@ def test_pipelines_and_searches_pass_them_on(model):
     with config_context(enable_metadata_routing=True):
         wanted = dict.fromkeys(("sensitive_features", "verified_labels", "verified_weight"), True)
         routed = clone(model).set_fit_request(**wanted)
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), routed),
-            {f"{type(model).__name__.lower()}__fairness": ["equalized_odds", "demographic_parity"]},
-            scoring=fairness_scorer(with_accuracy=True),
-            cv=2,
-            error_score="raise",
-        )
+        steps, scoring = make_pipeline(StandardScaler(), routed), fairness_scorer(with_accuracy=True)
+        tried = {f"{type(model).__name__.lower()}__fairness": ["equalized_odds", "demographic_parity"]}
+        search = GridSearchCV(steps, tried, scoring=scoring, cv=2, error_score="raise")
         search.fit(DATA.features, NOISY.labels, **CHECKED, verified_weight=np.ones(1200))
     assert search.best_estimator_[-1].estimate_.verified.checked.sum() == 150
 

@@ -114,7 +114,6 @@ def test_the_order_of_labels_and_groups_deals_nobody_to_another_fold(seed):
     """Also where people who are alike have as many of one label as of the other."""
     rng = np.random.default_rng(seed)
     X, y, z = rng.integers(0, 9, (1200, 3)).astype(float), rng.integers(0, 3, 1200), rng.integers(0, 2, 1200)
-    folds, again = (
-        content_folds(Samples(X, *codes), np.ones(1200), deals=2) for codes in ((y, z), (2 - y, 1 - z))
-    )
+    tables = Samples(X, y, z), Samples(X, 2 - y, 1 - z)
+    folds, again = (content_folds(each, np.ones(1200), deals=2) for each in tables)
     np.testing.assert_array_equal(folds, again)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from tests.support.annotators import check_some, flip_weak_annotator
+from tests.support.refusals import refused
 
 from fairsieve import CleanRatioEstimate, FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
@@ -184,8 +185,7 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
 def test_rows_to_verify_next_need_an_estimate():
     model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.3)
     model.fit(DATA.features, DATA.labels, sensitive_features=DATA.groups)
-    with pytest.raises(InvalidInputError, match="next_to_verify needs clean_ratio='auto'"):
-        model.next_to_verify(3)
+    refused("next_to_verify needs clean_ratio='auto'", model.next_to_verify, 3)
 
 
 def test_weights_mend_a_choice_that_was_not_at_random():
@@ -205,9 +205,7 @@ def test_weights_mend_a_choice_that_was_not_at_random():
 def test_bad_input_is_named():
     wrong = check_some(DATA, 20)
     for wrong[7], shown in (("maybe", "'maybe'"), ([0, 1], r"\[0, 1\]")):
-        told = rf"among the classes of y, \[0, 1\]; got {shown} in row 7"
-        with pytest.raises(InvalidInputError, match=told):
-            estimate(NOISY.labels, wrong)
+        refused(rf"among the classes of y, \[0, 1\]; got {shown} in row 7", estimate, NOISY.labels, wrong)
     few = check_some(DATA, 20)
     with pytest.raises(InvalidInputError, match="sample_weight is 0 for all checked rows"):
         estimate(NOISY.labels, few, sample_weight=(few == None).astype(float))  # noqa: E711
@@ -293,5 +291,4 @@ def test_the_choice_is_spread_over_the_cells():
     (3, -1, "seed must be a whole number"),
 ])  # fmt: skip
 def test_a_choice_that_cannot_be_made_is_named(n, seed, message):
-    with pytest.raises(InvalidInputError, match=message):
-        problem(0, 40).next_to_verify(n, seed)
+    refused(message, problem(0, 40).next_to_verify, n, seed)

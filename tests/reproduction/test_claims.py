@@ -43,11 +43,6 @@ def path(tmp_path):
     return tmp_path / "records.jsonl"
 
 
-@pytest.fixture
-def few_epochs(monkeypatch):
-    monkeypatch.setattr(sets, "QUICK_EPOCHS", dict.fromkeys(sets.QUICK_EPOCHS, 4))
-
-
 def test_nothing_is_run_twice_or_on_what_hyperparameters_were_chosen_on():
     results = Results([], SCOPE)
     every = collect_experiments(ITEMS.values())
@@ -91,7 +86,8 @@ def test_scopes_say_how_much_and_who_is_attacked():
     assert Scope(as_authors=True).method(Experiment(OURS, "compas")) == "sample-selection-authors"
 
 
-def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epochs):
+def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, monkeypatch):
+    monkeypatch.setattr(sets, "QUICK_EPOCHS", dict.fromkeys(sets.QUICK_EPOCHS, 4))
     steps = reproduce([(PAIR, Results([], LOOK))], path)
     assert next(steps)[:2] == (1, 3)
     steps.close()

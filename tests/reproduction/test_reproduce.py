@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from tests.support.refusals import refused
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
-from fairsieve.errors import InvalidInputError
 from fairsieve_reproduction.request import Request, Sitting
 from fairsieve_reproduction.statistics import MARGIN
 
@@ -96,8 +96,7 @@ def test_without_a_folder_the_published_records_are_judged(tmp_path, monkeypatch
     (["all", "--judge-only"], "--judge-only needs records"),
 ])  # fmt: skip
 def test_bad_options_are_named_before_any_work(tmp_path, options, message):
-    with pytest.raises(InvalidInputError, match=message):
-        reproduce(*options, "--out", tmp_path / "new")
+    refused(message, reproduce, *options, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 

@@ -44,9 +44,8 @@ def literal_forecast(plan, logits, columns, compared):
             weighted[y] = np.array(share) / sum(share) * counts[y].sum()
         lift = np.log(shares_of_classes(weighted)) - np.log(shares_of_classes(counts))
         guess = [int((row + lift[:, z]).argmax()) for row, z in zip(logits, columns, strict=True)]
-        costs.append(
-            np.mean([p.max() - p[g] if power < 1 else 0.0 for p, g in zip(natural, guess, strict=True)])
-        )
+        lost = natural.max(axis=1) - natural[np.arange(len(guess)), guess]
+        costs.append(lost.mean() if power < 1 else 0.0)
         widths = []
         for y in compared:
             rates = []

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sampling.exactness import check_problem, check_resuming
 from tests.sampling.launch import run_ranks
+from tests.support.refusals import refused
 from torch.utils.data import TensorDataset
 
 from fairsieve import FairRobustBatchSampler, ShardedBatchSampler, shard_of
@@ -192,10 +193,8 @@ def test_batches_without_samples_of_this_worker(data, monkeypatch):
 
 def test_a_process_alone_has_all_samples():
     assert shard_of(5) == range(5)
-    with pytest.raises(InvalidInputError, match="rank must be one of 0 to 2; got 3"):
-        shard_of(5, 3, 3)
+    refused("rank must be one of 0 to 2; got 3", shard_of, 5, 3, 3)
 
 
 def test_no_samples_at_all():
-    with pytest.raises(InvalidInputError, match="at least one sample; got none"):
-        ShardedBatchSampler([], [], 4, clean_ratio=0.9)
+    refused("at least one sample; got none", ShardedBatchSampler, [], [], 4, clean_ratio=0.9)

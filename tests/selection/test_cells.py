@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.refusals import refused
 
 from fairsieve import Samples, fit
-from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 
@@ -76,8 +76,7 @@ def test_more_values_than_a_table_holds():
     ([0, 1], np.zeros((2, 2, 2)), "groups must have one or two dimensions"),
 ])  # fmt: skip
 def test_bad_input_is_named(labels, groups, message):
-    with pytest.raises(InvalidInputError, match=message):
-        Cells.of(labels, groups)
+    refused(message, Cells.of, labels, groups)
 
 
 def test_a_list_of_numbers_and_strings_is_strings_as_in_numpy():
@@ -112,8 +111,7 @@ def test_every_kind_of_missing_value_is_recognised(groups):
     assert cells.has_ungrouped
     assert cells.named_groups == 2
     assert cells.group_codes.tolist() == [1, 2, 0, 1]
-    with pytest.raises(InvalidInputError, match="groups must not have missing values; got 1, in row 1"):
-        Cells.of(LABELS, groups)
+    refused("groups must not have missing values; got 1, in row 1", Cells.of, LABELS, groups)
 
 
 @pytest.mark.parametrize(("groups", "values"), [
@@ -149,8 +147,7 @@ def test_part_of_the_samples_keeps_the_column_of_missing_groups():
     part = samples.take([0, 2])
     assert part.group_values == ["a", "b", None]
     assert part.cells.counts.tolist() == [[0, 0, 0], [1, 1, 0]]
-    with pytest.raises(InvalidInputError, match="missing must be one of refuse, own; got 'drop'"):
-        Cells.of(LABELS, [0, 1, 0, 1], missing="drop")
+    refused("missing must be one of refuse, own; got 'drop'", Cells.of, LABELS, [0, 1, 0, 1], missing="drop")
 
 
 def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity():

@@ -81,14 +81,9 @@ def start(arguments: list[str], folder: Path, *, python: bool = True) -> Program
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     output = tempfile.TemporaryFile()  # noqa: SIM115
-    process = subprocess.Popen(
-        [sys.executable, *arguments] if python else arguments,
-        cwd=folder,
-        env=ENVIRONMENT,
-        start_new_session=True,
-        stdout=output,
-        stderr=output,
-    )
+    command = [sys.executable, *arguments] if python else arguments
+    streams = {"stdout": output, "stderr": output}
+    process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, start_new_session=True, **streams)
     return Program(process, output)
 
 

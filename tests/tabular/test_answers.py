@@ -6,9 +6,9 @@ import io
 import pandas as pd
 import pytest
 from tests.support.people import people, write_csv
+from tests.support.refusals import refused
 
 from fairsieve import tabular
-from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.answers import _stands_out, tell_revealed
 from fairsieve.tabular.evaluation import Share
 
@@ -98,8 +98,7 @@ def test_answers_of_several_files_are_put_together(table, write):
     (["high"], {"given_label": {0: "neither"}}, "put corrections into verified_label"),
 ])  # fmt: skip
 def test_a_wrong_answer_is_an_error_that_names_it(table, write, verified, changes, message):
-    with pytest.raises(InvalidInputError, match=message):
-        left(table[0], write(verified, **changes))
+    refused(message, left, table[0], write(verified, **changes))
 
 
 @pytest.mark.parametrize(("verified", "changes", "message"), [
@@ -109,21 +108,18 @@ def test_a_wrong_answer_is_an_error_that_names_it(table, write, verified, change
 ])  # fmt: skip
 def test_answers_that_contradict_those_of_another_file_are_refused(table, write, verified, changes, message):
     first, second = write(["high"], name="a.csv"), write(verified, name="b.csv", **changes)
-    with pytest.raises(InvalidInputError, match=message):
-        left(table[0], first, second)
+    refused(message, left, table[0], first, second)
     assert 2 not in left(table[0], first, first)
 
 
 def test_another_kind_of_file_is_refused(table, tmp_path):
     path = write_csv(tmp_path / "other.csv", {"row": ["2"], "answer": ["high"]})
-    with pytest.raises(InvalidInputError, match=r"other.csv has no verified_label"):
-        left(table[0], path)
+    refused(r"other.csv has no verified_label", left, table[0], path)
 
 
 def test_answers_from_another_table_are_refused(write, tmp_path):
     other = write_csv(tmp_path / "other.csv", people(80, seed=1))
-    with pytest.raises(InvalidInputError, match=r"3 of the 3 rows of review.csv are not in it"):
-        left(other, write(["high", "low", "high"]))
+    refused(r"3 of the 3 rows of review.csv are not in it", left, other, write(["high", "low", "high"]))
 
 
 def test_answers_that_were_filled_in_for_version_0_1_are_read(odd):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.refusals import refused
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.run_folder import new_folder
 
 FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md", "settings.toml"}
@@ -22,8 +22,7 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     out = tmp_path / "deep" / "RUN"
     trained.save(out)
     assert names_in(out) == FILES
-    with pytest.raises(InvalidInputError, match="holds a run: add force=True to replace it"):
-        trained.save(out)
+    refused("holds a run: add force=True to replace it", trained.save, out)
     (out / "card.md").write_text("old")
     monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -89,8 +88,7 @@ def test_a_run_that_cannot_be_replaced_stays_whole(trained, tmp_path):
     (out / "card.md").unlink()
     (out / "card.md").mkdir()
     before = {name: (out / name).read_bytes() for name in FILES - {"card.md"}}
-    with pytest.raises(InvalidInputError, match="the output must be"):
-        trained.save(out, force=True)
+    refused("the output must be", trained.save, out, force=True)
     assert before == {name: (out / name).read_bytes() for name in FILES - {"card.md"}}
     assert names_in(tmp_path) == {"RUN"}
 
@@ -122,8 +120,7 @@ def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
 ])  # fmt: skip
 def test_a_folder_of_something_else_is_never_touched(trained, tmp_path, force, name, message):
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(InvalidInputError, match=message):
-        trained.save(tmp_path / name, force=force)
+    refused(message, trained.save, tmp_path / name, force=force)
 
 
 def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatch):
@@ -135,8 +132,6 @@ def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatc
         (folder / "metrics.json").write_text("late")
 
     monkeypatch.setattr("fairsieve.tabular.run_folder.write_run", taken)
-    told = r"^path must be a new folder; .* holds a run: add force=True"
-    with pytest.raises(InvalidInputError, match=told):
-        trained.save(out)
+    refused(r"^path must be a new folder; .* holds a run: add force=True", trained.save, out)
     assert names_in(out) == FILES
     assert names_in(tmp_path) == {"RUN"}

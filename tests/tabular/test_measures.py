@@ -96,9 +96,8 @@ def test_calibration_is_that_of_scikit_learn():
         assert one["observed"]["value"] == pytest.approx(hits.mean())
         parts = np.digitize(mine["score"], edges[1:-1])
         assert [part["observed"]["total"] for part in one["bins"]] == np.bincount(parts).tolist()
-    counts = [
-        [(part["observed"]["hits"], part["observed"]["total"]) for part in one["bins"]] for one in found
-    ]
+    observed = [[part["observed"] for part in one["bins"]] for one in found]
+    counts = [[(part["hits"], part["total"]) for part in parts] for parts in observed]
     hits, totals = np.sum(counts, axis=0).T
     together = hits / totals
     shares, _ = calibration_curve(frame["y"] == "b", frame["score"], n_bins=10, strategy="quantile")

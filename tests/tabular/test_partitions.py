@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.refusals import refused
 
 from fairsieve import tabular
 from fairsieve.errors import FairsieveError, InvalidInputError
@@ -173,8 +174,7 @@ def test_other_columns_are_named(frame, tmp_path, memory, place):
     path = folder / f"part-{place}.parquet"
     pd.read_parquet(path).drop(columns="hours").to_parquet(path)
     told = r"part-3\.parquet lacks 'hours'" if place else r"part-1\.parquet also has 'hours'"
-    with pytest.raises(InvalidInputError, match=told):
-        tabular.audit(folder, memory=memory, **ROLES)
+    refused(told, tabular.audit, folder, memory=memory, **ROLES)
 
 
 @pytest.mark.parametrize(("option", "way"), [
@@ -188,8 +188,7 @@ def test_what_parts_cannot_do_is_refused_by_name(folder, option, way, monkeypatc
     from fairsieve.tabular.partitions import partitions
 
     monkeypatch.setattr(partitions, "CONNECT", 2)
-    with pytest.raises(InvalidInputError, match=way):
-        tabular.train(folder, **{"memory": MEMORY, **ROLES, **option})
+    refused(way, tabular.train, folder, **{"memory": MEMORY, **ROLES, **option})
 
 
 def test_a_threshold_is_chosen_by_a_rule(folder, whole, frame):
@@ -233,8 +232,7 @@ def test_checked_labels_are_learnt_from(folder, frame, tmp_path):
 
 
 def test_a_folder_without_tables_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match=re.escape("must have files that end in .parquet")):
-        tabular.audit(tmp_path, **ROLES)
+    refused(re.escape("must have files that end in .parquet"), tabular.audit, tmp_path, **ROLES)
 
 
 def test_a_folder_that_fits_is_read_whole(frame, tmp_path):

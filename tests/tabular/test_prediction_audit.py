@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.support.people import people, write_csv
+from tests.support.refusals import refused
 
 from fairsieve import tabular
-from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.decision import calibration_verdict, gaps_verdict
 from fairsieve.tabular.evaluation import ModelOutput, calibrate_scores, evaluate
@@ -102,8 +102,7 @@ def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert result.decision.sentence in page
     assert "What scores mean" in page
-    with pytest.raises(InvalidInputError, match="add force=True to replace it"):
-        result.save(folder)
+    refused("add force=True to replace it", result.save, folder)
     assert result.save(folder, force=True) == folder
 
 
@@ -178,8 +177,7 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
     ({"score": "chance"}, "score needs prediction; got 'chance' alone"),
 ])  # fmt: skip
 def test_what_is_no_prediction_is_told(path, options, message):
-    with pytest.raises(InvalidInputError, match=message):
-        tabular.audit(path, **ROLES, **options)
+    refused(message, tabular.audit, path, **ROLES, **options)
 
 
 def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path):
@@ -192,5 +190,4 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
     assert told in notes
     columns["chance"] = [""] * 400
     told = "score must hold probabilities; no row has a value in 'chance'"
-    with pytest.raises(InvalidInputError, match=told):
-        tabular.audit(write_csv(tmp_path / "none.csv", columns), **options)
+    refused(told, tabular.audit, write_csv(tmp_path / "none.csv", columns), **options)

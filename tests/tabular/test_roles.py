@@ -12,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.support.refusals import refused
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
@@ -87,8 +88,7 @@ def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbe
 def test_dates_that_mean_one_day_are_read(texts, expected):
     if isinstance(expected, str):
         told = f"dates must be a column of dates, written as 2026.* has {expected}"
-        with pytest.raises(InvalidInputError, match=told):
-            audit(x=texts, dates="x")
+        refused(told, audit, x=texts, dates="x")
     else:
         np.testing.assert_array_equal(audit(x=texts, dates="x").train.values["x"], cycle(expected))
 
@@ -104,8 +104,7 @@ def test_labels_and_their_positive_one():
     assert audit(y=["0", "1", "1.0"], positive="1.0").labels.positive == "1"
     assert audit(y=["007", "7"]).labels.classes == ("007", "7")
     assert audit(y=np.array([0, 1]), positive=0).labels.positive == "0"
-    with pytest.raises(InvalidInputError, match=r"must be a value of 'y'; got 'Yes'. Did you mean 'yes'"):
-        audit(positive="Yes")
+    refused(r"must be a value of 'y'; got 'Yes'. Did you mean 'yes'", audit, positive="Yes")
 
 
 def test_new_labels_in_a_test_file_are_refused():
@@ -152,8 +151,7 @@ def test_a_group_called_other_is_not_the_one_of_small_groups():
 
 
 def test_too_many_crossed_groups():
-    with pytest.raises(InvalidInputError, match="makes 30: name fewer columns"):
-        audit(sensitive=["z", "b"], z=list("abcdef"), b=list("12345"))
+    refused("makes 30: name fewer columns", audit, sensitive=["z", "b"], z=list("abcdef"), b=list("12345"))
 
 
 def test_bins_make_groups_of_numbers():
@@ -162,9 +160,7 @@ def test_bins_make_groups_of_numbers():
     assert group_names(found)[:5] == names
     ages = [str(18 + i) for i in range(60)]
     assert len(audit(z=ages, rows=240, bins=["z=4"]).groups.names) == 4
-    told = "has numbers, 60 different ones: add bins='z=33,48,63' to make"
-    with pytest.raises(InvalidInputError, match=told):
-        audit(z=ages)
+    refused("has numbers, 60 different ones: add bins='z=33,48,63' to make", audit, z=ages)
 
 
 @pytest.mark.parametrize(("bins", "message"), [
@@ -175,10 +171,8 @@ def test_bins_make_groups_of_numbers():
     ("z=11", "two or more groups to compare; 'z' of the data frame has only '11 and over'"),
 ])  # fmt: skip
 def test_bad_bins(bins, message):
-    with pytest.raises(InvalidInputError, match=message):
-        audit(z=[str(18 + i) for i in range(60)], bins=bins)
-    with pytest.raises(InvalidInputError, match="has texts, such as 'm' in row 0"):
-        audit(bins="z=2")
+    refused(message, audit, z=[str(18 + i) for i in range(60)], bins=bins)
+    refused("has texts, such as 'm' in row 0", audit, bins="z=2")
 
 
 @given(
@@ -322,20 +316,12 @@ def test_identifiers_beyond_2_to_the_53_are_recognised(stored):
     assert "subtract a constant, or add categories" in found["many"].left_out
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.one_of(st.just(float("nan")), st.floats(-1e6, 1e6)),
-            st.sampled_from(["a", "b", None, "c"]),
-            st.integers(0, 70),
-        ),
-        min_size=1,
-        max_size=120,
-    ),
-    st.lists(
-        st.tuples(st.floats(-1e6, 1e6), st.sampled_from(["a", None, "new"]), st.integers(60, 80)), min_size=1
-    ),
-)
+NUMBERS = st.floats(-1e6, 1e6)
+KNOWN = st.tuples(NUMBERS | st.just(np.nan), st.sampled_from(["a", "b", None, "c"]), st.integers(0, 70))
+NEW = st.tuples(NUMBERS, st.sampled_from(["a", None, "new"]), st.integers(60, 80))
+
+
+@given(st.lists(KNOWN, min_size=1, max_size=120), st.lists(NEW, min_size=1))
 def test_encoding_gives_what_scikit_learn_gives(rows, others):
     """Statistics and categories are our own; scikit-learn's parts are the oracle."""
 

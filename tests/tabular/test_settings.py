@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import pytest
 from tests.support.people import people
+from tests.support.refusals import refused
 from typer.testing import CliRunner
 
 from fairsieve import tabular
 from fairsieve.cli.app import app
-from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import settings
 from fairsieve.tabular.settings import TableSettings
 
@@ -99,8 +99,7 @@ def test_help_shows_eight_basic_options_and_groups_the_rest():
 def test_a_run_without_its_roles_is_refused_in_words(odd, tmp_path):
     (tmp_path / "metrics.json").write_text(json.dumps({"settings": {"label": "income", "tolerance": 0.1}}))
     told = r"that fairsieve train of this version made; .*: .* train again"
-    with pytest.raises(InvalidInputError, match=told):
-        tabular.review(odd[0], run=tmp_path)
+    refused(told, tabular.review, odd[0], run=tmp_path)
 
 
 @pytest.mark.parametrize("command", ["train", "audit", "review", "predict"])

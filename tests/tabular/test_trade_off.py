@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.support.people import QUICK, people, write_csv
+from tests.support.refusals import refused
 
 from fairsieve import tabular
-from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.models import fit_models, predict
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.settings import TableSettings
@@ -82,8 +82,7 @@ def test_a_threshold_that_is_none_is_refused(chosen, tmp_path, people_csv):
     broken = copy.deepcopy(chosen)
     broken.model["model"].threshold = 7.0
     folder = broken.save(tmp_path / "run")
-    with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept.*threshold"):
-        tabular.predict(folder, people_csv)
+    refused(r"model.skops is not a model that fairsieve kept.*threshold", tabular.predict, folder, people_csv)
 
 
 def test_a_rare_label_that_nobody_gets_is_told(tmp_path):

@@ -54,8 +54,8 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     assert any("Rows of three.csv without a value in sex and old" in note for note in found.notes)
     notion = "positive must be given for equal opportunity with 3 labels"
     threshold = "threshold must be 0.5 for more than two labels.*with 3 labels"
-    refused = ({"fairness": "equal-opportunity"}, notion), ({"threshold": "balanced"}, threshold)
-    for settings, message in refused:
+    cases = ({"fairness": "equal-opportunity"}, notion), ({"threshold": "balanced"}, threshold)
+    for settings, message in cases:
         with pytest.raises(InvalidInputError, match=message):
             tabular.train(path, label="income", sensitive="sex", **settings, **FEW)
 

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from tests.support.refusals import refused
 from tests.support.stopping import everything, stop_after
 
 import fairsieve
@@ -174,8 +175,7 @@ def test_divergence_is_an_error_that_says_what_to_do():
     ({"clean_ratio": 0.0025}, r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"),
 ])  # fmt: skip
 def test_bad_input_is_named_in_the_error(noisy, change, message):
-    with pytest.raises(InvalidInputError, match=message):
-        fit(**({"model": None, "data": noisy} | SHORT | change))
+    refused(message, fit, **{"model": None, "data": noisy} | SHORT | change)
 
 
 def test_a_clean_ratio_may_select_one_sample_and_matters_only_to_methods_that_clean(noisy):
@@ -193,5 +193,4 @@ def test_a_warmup_that_never_ends_gives_a_warning(noisy):
 def test_samples_refuse_bad_features():
     told = {"features must have one row per sample": [1.0, 2.0], "got 1 rows and 2 labels": [[1.0]]}
     for message, features in told.items():
-        with pytest.raises(InvalidInputError, match=message):
-            Samples(features, [0, 1], [0, 1])
+        refused(message, Samples, features, [0, 1], [0, 1])

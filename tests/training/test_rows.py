@@ -16,10 +16,6 @@ from fairsieve.training.parts import DaskEngine, LocalEngine, Part, PartRows
 from fairsieve.training.rows import EVERYTHING, LinearRows, LossLimit
 
 
-def in_memory(features, labels, groups, shape, weights):
-    return LinearRows(features, labels, groups, shape, weights)
-
-
 def on_a_device(features, labels, groups, shape, weights):
     tensors = (torch.as_tensor(values) for values in (features, labels, groups))
     return LinearRows(*tensors, shape, torch.as_tensor(weights))
@@ -38,7 +34,7 @@ def in_parts(make_engine):
 
 
 PLACES = {
-    "memory": in_memory, "device": on_a_device, "parts in memory": in_parts(LocalEngine),
+    "memory": LinearRows, "device": on_a_device, "parts in memory": in_parts(LocalEngine),
     "parts in files": in_parts(lambda: LocalEngine(memory=0)), "cluster": in_parts(DaskEngine),
 }  # fmt: skip
 

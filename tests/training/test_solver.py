@@ -194,9 +194,8 @@ def test_what_labels_wrong_at_random_leave_of_a_gain(seed, classes, groups):
     by_true, least = accuracy_gain(Together(true))
     assert gain == pytest.approx(by_true, abs=1e-9)
     assert error >= least - 1e-9
-    assert np.isfinite(
-        accuracy_gain(Together(seen, np.linalg.inv(flips)), alike(true.sum(axis=(2, 3))))
-    ).all()
+    gain = accuracy_gain(Together(seen, np.linalg.inv(flips)), alike(true.sum(axis=(2, 3))))
+    assert np.isfinite(gain).all()
 
 
 def test_a_cell_without_anybody_counts_for_nothing():
@@ -231,13 +230,9 @@ def test_a_surely_more_accurate_model_may_be_less_fair_by_less(gap, error, keeps
 def test_the_path_has_models_between_others():
     """Between two neighbours of the path that the search finds stand two more, where nobody else is better."""
     data = make_synthetic(3000, seed=1)
-    model = FairRobustClassifier(clean_ratio=1.0).fit(
-        data.features, data.labels, sensitive_features=data.groups
-    )
+    model = FairRobustClassifier(clean_ratio=1.0)
+    model.fit(data.features, data.labels, sensitive_features=data.groups)
     found = np.array([np.r_[each.coef_[0], each.intercept_] for each in model.path_models_])
-    between = [
-        np.abs((1 - share) * first + share * second - found).max(axis=1).min()
-        for first, second in combinations(found, 2)
-        for share in (1 / 3, 2 / 3)
-    ]
+    mixed = [one + share * (other - one) for one, other in combinations(found, 2) for share in (1 / 3, 2 / 3)]
+    between = [np.abs(each - found).max(axis=1).min() for each in mixed]
     assert min(between) < 1e-9
