@@ -200,6 +200,7 @@ class _Solver:
         for inside, outside in [] if folds is None else folds.split(table):
             self.sides.append(_Side(inside, outside, ridge, self.sides[0].plain))
         self.folds, self.first = folds, 0 if folds is None else 1  # the first of the models that are judged
+        self.is_part = like is not None  # of the rows of another
         self.given = table.given.confusion().astype(float)
         self.natural = _shares(self.sides[0].newton.masses)
         self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
@@ -269,9 +270,10 @@ class _Solver:
         the combinations pass one by one.
         """
         if self.settings.tolerance is None:
-            # Where each selected its own rows, none were selected for a model between them.
-            neighbours = pairwise(front(self.found)) if self.settings.clean_ratio >= 1.0 else ()
-            for first, second in neighbours:
+            # Where each selected its own rows, none were selected for a model between them. Of very many rows, of which
+            # this is a part, models between others change nothing.
+            is_tried = self.settings.clean_ratio >= 1.0 and not self.is_part
+            for first, second in pairwise(front(self.found)) if is_tried else ():
                 self.found.extend(self.mix(first, second, share) for share in (1 / 3, 2 / 3))
             return
         for _ in range(BLENDINGS):
