@@ -40,7 +40,7 @@ def test_the_fairest_within_the_allowed_loss_is_chosen_on_training_rows(run):
 def test_weights_are_those_of_the_fair_model(model, ratio):
     told, frame = [], pd.DataFrame(people(1000, seed=1))
     for loss in (0.0, 0.9):
-        other = {"model": model, "trees": 9, "clean_ratio": ratio, "max_accuracy_loss": loss}
+        other = {"model": model, "trees": 3, "clean_ratio": ratio, "max_accuracy_loss": loss}
         problem = read_problem(TableSettings(frame, **(ASKED | other)))
         trained = fit_models(problem, problem.train)
         told.append((trained.chosen, trained.estimator.effective_weights_))
