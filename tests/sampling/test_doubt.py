@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairsieve import FairRobustBatchSampler
 from fairsieve.sampling.doubt import ABOUT, FEW, LITTLE, Doubt
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
@@ -21,7 +22,7 @@ def literal_doubts(logits, labels, groups, counts):
     for row, group in zip(logits, groups, strict=True):
         everyone = sum(counts[c][group] for c in range(classes))
         share = [(counts[c][group] + FEW * of_class[c]) / (everyone + FEW) for c in range(classes)]
-        odds = [math.exp(row[c]) / share[c] for c in range(classes)]
+        odds = [math.exp(row[c]) / share[c] * of_class[c] for c in range(classes)]
         freed.append([each / sum(odds) for each in odds])
     typical = np.zeros(counts.shape)
     for c in range(classes):
@@ -72,3 +73,17 @@ def test_one_logit_is_doubted_as_the_two_that_it_stands_for(seed):
     both = torch.stack([torch.zeros_like(logits), logits], dim=1)
     doubt.learn_typical(doubt.rows(both)[0])
     assert torch.allclose(doubt.rows(logits), doubt.rows(both))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_rare_class_is_foreseen_no_more_often_for_the_doubt(groups):
+    """Samples that are likelier than others to be of a rare class are not doubted for it: nearly all labels stay."""
+    rng = np.random.default_rng(4)
+    score, columns = rng.normal(0, 1.5, 4000), rng.integers(groups, size=4000)
+    logits = score - 4
+    labels = (rng.random(4000) < 1 / (1 + np.exp(-logits))).astype(int)
+    sampler = FairRobustBatchSampler(labels, columns, 50, warmup_epochs=0)
+    sampler.update(torch.from_numpy(logits))
+    assert 0.02 < labels.mean() < 0.08
+    assert len(sampler.indices) > 0.97 * len(labels)
+    assert labels[sampler.indices].mean() < 1.1 * labels.mean()

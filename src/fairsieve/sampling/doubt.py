@@ -1,10 +1,13 @@
 """Which labels a network doubts, freed of what the group gives away.
 
 A network that has seen few samples of a class in a group answers with the group's usual class. Whoever takes that for
-doubt drops the rare cells. So the share of each class in the sample's group is taken out of the outputs first: the
-logits less its logarithm. It is the share in the batches that the network was trained on: where a cell weighs more, or
-loses labels, the network answers accordingly, and would believe whatever is raised. What is left is compared with what
-is *typical* for the cell, the mean over its samples. A label is doubted where
+doubt drops the rare cells. So what the group gives away is taken out of the outputs first: from the logits the
+logarithm of each class's *lift*, its share in the sample's group as a multiple of that among all. They are the shares
+in the batches that the network was trained on: where a cell weighs more, or loses labels, the network answers
+accordingly, and would believe whatever is raised. How common a class is among all stays in: without it, samples that
+are merely likelier than others to be of a rare class would all be doubted, and a class of 5 % would be predicted three
+times too often. What is left is compared with what is *typical* for the cell, the mean over its samples. A label is
+doubted where
 
 1. the network believes it less than a third as much as is typical for this label in this group, and
 2. it believes the likeliest other label about as much as is typical for that one in this group, or more,
@@ -46,8 +49,13 @@ class Doubt:
     @property
     def shares(self) -> Floats:
         """The share of each class in each group, in the batches of the present plan."""
+        return shares_of_classes(self._counts)
+
+    @property
+    def _counts(self) -> Floats:
+        """Samples of each cell, if all had the shares of the present plan's batches."""
         quotas = self.plan.quotas.reshape(self.typical.shape)
-        return shares_of_classes(quotas * (self.plan.cell_counts.sum() / max(quotas.sum(), LEAST)))
+        return np.asarray(quotas * (self.plan.cell_counts.sum() / max(quotas.sum(), LEAST)))
 
     @property
     def is_new(self) -> bool:
@@ -75,11 +83,11 @@ class Doubt:
         """Return beliefs and rivals from a logit for each class."""
         groups = self.typical.shape[1]
         label, group = torch.div(codes, groups, rounding_mode="floor").long()[:, None], codes % groups
-        shares, typical = (
+        lifts, typical = (
             torch.from_numpy(table.T.copy()).to(outputs).index_select(0, group)
-            for table in (np.log(self.shares), self.typical)
+            for table in (np.log(self.shares / shares_of_all(self._counts)), self.typical)
         )
-        freed = (outputs - shares).softmax(dim=1)
+        freed = (outputs - lifts).softmax(dim=1)
         others = freed.scatter(1, label, -1.0)
         is_most = others == others.amax(dim=1, keepdim=True)  # of equal ones, all: no device has a first one
         rival = (others / typical).masked_fill(~is_most, 0.0).amax(dim=1).clamp_min(0.0)
@@ -87,10 +95,11 @@ class Doubt:
 
     def _beside_one(self, odds: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         """Return beliefs and rivals from the log odds of each label, where one other class has the rest."""
-        shares = self.shares
-        with np.errstate(divide="ignore"):  # where there is one class alone
-            usual = torch.from_numpy(np.log(shares / (1 - shares)).reshape(-1))
-        belief = (odds - usual.to(odds).index_select(0, codes)).sigmoid()
+        shares, of_all = self.shares, shares_of_all(self._counts)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is one class alone
+            lifts = np.nan_to_num(np.log(shares / (1 - shares)) - np.log(of_all / (1 - of_all)))
+        lift = torch.from_numpy(lifts.reshape(-1)).to(odds)
+        belief = (odds - lift.index_select(0, codes)).sigmoid()
         return torch.stack([belief, (1 - belief) / self.easiest(odds, codes)])
 
     def easiest(self, values: torch.Tensor, codes: torch.Tensor | None = None) -> torch.Tensor:
@@ -119,8 +128,12 @@ class Doubt:
 
 def shares_of_classes(counts: Floats) -> Floats:
     """Return the share of each class in each group, classes × groups; few samples are taken for those of all."""
-    of_class = (counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts))
-    return np.asarray((counts + FEW * of_class) / (counts.sum(axis=0) + FEW))
+    return np.asarray((counts + FEW * shares_of_all(counts)) / (counts.sum(axis=0) + FEW))
+
+
+def shares_of_all(counts: Floats) -> Floats:
+    """Return the share of each class among all, classes × 1."""
+    return np.asarray((counts.sum(axis=1, keepdims=True) + 1) / (counts.sum() + len(counts)))
 
 
 def costs_accuracy(
