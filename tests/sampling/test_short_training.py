@@ -45,7 +45,7 @@ def test_twenty_epochs_are_fairer_and_no_less_accurate_by_defaults():
         labels = np.searchsorted(splits.train.cells.classes, noisy.labels)
         found.append([train(splits, labels, seed, is_ours) for is_ours in (False, True)])
     (accuracy, disparity), (our_accuracy, our_disparity) = np.mean(found, axis=0)
-    assert our_disparity <= 0.6 * disparity
+    assert our_disparity <= 0.7 * disparity
     assert our_accuracy >= accuracy
 
 
