@@ -79,8 +79,7 @@ def test_one_logit_is_doubted_as_the_two_that_it_stands_for(seed):
 def test_a_rare_class_is_foreseen_no_more_often_for_the_doubt(groups):
     """Samples that are likelier than others to be of a rare class are not doubted for it: nearly all labels stay."""
     rng = np.random.default_rng(4)
-    score, columns = rng.normal(0, 1.5, 4000), rng.integers(groups, size=4000)
-    logits = score - 4
+    logits, columns = rng.normal(-4, 1.5, 4000), rng.integers(groups, size=4000)
     labels = (rng.random(4000) < 1 / (1 + np.exp(-logits))).astype(int)
     sampler = FairRobustBatchSampler(labels, columns, 50, warmup_epochs=0)
     sampler.update(torch.from_numpy(logits))

@@ -14,6 +14,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 
 SEEDS = st.integers(0, 10**6)
+FAIRNESS = ["equalized_odds", "equal_opportunity", "demographic_parity"]
 
 
 def draw(rng, classes, groups, samples=60):
@@ -51,8 +52,7 @@ def literal_forecast(plan, logits, columns, compared):
             rates = []
             for z in groups:
                 own = [(p[y], g == y) for p, g, c in zip(natural, guess, columns, strict=True) if c == z]
-                if plan.comparisons.by_group:
-                    own = [(1.0, hit) for _, hit in own]
+                own = [(1.0, hit) for _, hit in own] if plan.comparisons.by_group else own
                 if own:
                     rates.append(sum(p * hit for p, hit in own) / sum(p for p, _ in own))
             widths.append(max(rates) - min(rates))
@@ -60,12 +60,7 @@ def literal_forecast(plan, logits, columns, compared):
     return np.array([gaps, costs])
 
 
-@given(
-    SEEDS,
-    st.integers(2, 4),
-    st.integers(1, 3),
-    st.sampled_from(["equalized_odds", "equal_opportunity", "demographic_parity"]),
-)
+@given(SEEDS, st.integers(2, 4), st.integers(1, 3), st.sampled_from(FAIRNESS))
 def test_powers_are_foretold_as_sample_by_sample(seed, classes, groups, fairness):
     """Gaps, costs and the chosen power are those of the literal version, whatever shares were trained on."""
     rng = np.random.default_rng(seed)
@@ -107,9 +102,8 @@ def test_workers_add_up_what_one_process_foretells(seed, classes, parts):
     outputs = torch.from_numpy(logits)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forecast, "ENOUGH", int(rng.integers(20, 400)))
-        whole_plan = new_plan(labels, columns, groups=2)
-        whole = Forecast(whole_plan, 0.5)
-        shares = Doubt(whole_plan).shares
+        whole = Forecast(new_plan(labels, columns, groups=2), 0.5)
+        shares = Doubt(whole.plan).shares
         whole.look(outputs[whole.samples], shares)
         edges, total, taken = np.sort(rng.integers(0, len(labels), parts - 1)).tolist(), 0, []
         for first, last in zip([0, *edges], [*edges, len(labels)], strict=True):
@@ -127,16 +121,13 @@ def test_workers_add_up_what_one_process_foretells(seed, classes, parts):
 
 def test_weights_are_strong_where_they_cost_nothing_and_weak_where_they_do():
     """Where groups say nothing about classes α is .6, and nearer to 1 where the group gives the class away."""
-    rng = np.random.default_rng(0)
+    rng, powers = np.random.default_rng(0), {}
     columns = (rng.random(4000) < 0.2).astype(int)
-    powers = {}
-    for name, share in {"alike": (0.5, 0.5), "told": (0.95, 0.05)}.items():
-        labels = (rng.random(4000) < np.array(share)[columns]).astype(int)
-        unsure = np.where(columns == 1, 0.4, 3.0)  # the rare group is known less well
-        logits = unsure * (2 * labels - 1) + rng.normal(0, 1, 4000)
-        prior = np.log(np.array(share) / (1 - np.array(share)))[columns]
+    for name, odds in {"alike": (1.0, 1.0), "told": (19.0, 1 / 19)}.items():
+        odds = np.array(odds)[columns]
+        labels = (rng.random(4000) < odds / (1 + odds)).astype(int)
         sampler = FairRobustBatchSampler(labels, columns, 50, warmup_epochs=0, clean_ratio=1.0)
-        sampler.update(torch.from_numpy(logits + prior))
+        sampler.update(torch.from_numpy(0.8 * labels + rng.normal(-0.4, 1, 4000) + np.log(odds)))
         powers[name] = sampler.plan.balance.powers
     assert (powers["told"] > powers["alike"]).all()
     assert powers["alike"].tolist() == [0.6, 0.6]
