@@ -110,7 +110,9 @@ def _people(rows: int = 1000) -> tuple[Any, Any, Any]:
 def update() -> Callable[[], object]:
     """Prepare a sampler; update it and pass over its batches."""
     features, labels, groups = _people()
-    sampler = fairsieve.FairRobustBatchSampler(labels, groups, batch_size=32, clean_ratio=0.9, seed=0)
+    sampler = fairsieve.FairRobustBatchSampler(
+        labels, groups, batch_size=32, clean_ratio=0.9, warmup_epochs=0, seed=0
+    )
     outputs = np.column_stack([-features[:, 0], features[:, 0]])
     return lambda: (sampler.update(outputs), list(sampler))
 
